@@ -1,0 +1,7 @@
+/**
+ * The command line behind the launcher.
+ */
+@NullMarked
+package dev.crab.cli;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,19 @@
+package dev.crab.runtime.inspector;
+
+import java.util.List;
+
+/**
+ * One rule of the inspector that held, and on what evidence.
+ *
+ * @param rule stable kebab-case name of the rule, for instance {@code process-set-differs}
+ * @param effect what this rule alone demands to be saved
+ * @param evidence paths ("/srv/app.py"), processes ("pid 12 (python3)") or counters; at most {@link #MAX_EVIDENCE} of them
+ */
+public record EffectReason(String rule, Effect effect, List<String> evidence) {
+    /** More evidence than this is cut: the reason is for reading, the judgement does not depend on it. */
+    public static final int MAX_EVIDENCE = 20;
+
+    public EffectReason {
+        evidence = evidence.stream().limit(MAX_EVIDENCE).toList();
+    }
+}

@@ -1,0 +1,19 @@
+package dev.crab.runtime.inspector;
+
+import java.util.List;
+
+/**
+ * The inspector's judgement of a turn.
+ *
+ * @param effect the union of all reasons' effects
+ * @param reasons every rule that held, in the order in which they were tried; empty exactly when the effect is {@link Effect#NONE}
+ */
+public record TurnEffects(Effect effect, List<EffectReason> reasons) {
+    public TurnEffects {
+        reasons = List.copyOf(reasons);
+    }
+
+    public static TurnEffects of(List<EffectReason> reasons) {
+        return new TurnEffects(reasons.stream().map(EffectReason::effect).reduce(Effect.NONE, Effect::and), reasons);
+    }
+}

@@ -1,0 +1,43 @@
+package dev.crab.runtime.inspector;
+
+/**
+ * Learns from the kernel what turns do. One per JVM; follows any number of sandboxes. Implementations are thread-safe.
+ *
+ * <p>An inspector errs only toward saving: whatever it cannot see or does not know must come out as {@link Effect#FULL}.
+ */
+public interface TurnInspector extends AutoCloseable {
+    /** Stable name of the tier ({@code tracepoint}, {@code always}, …), for reports. */
+    String tier();
+
+    /**
+     * Starts to follow a sandbox. From here on everything it does counts as part of the turn that {@link Watch#judge} ends next.
+     * The watch must be opened while the sandbox's state is known (just created, or just restored and not yet running).
+     */
+    Watch watch(InspectionTarget target);
+
+    /** Stops following every sandbox and unloads the programs. */
+    @Override
+    void close();
+
+    /** One sandbox under inspection. Calls must not overlap: one turn at a time. */
+    interface Watch extends AutoCloseable {
+        /** Tools are about to run: attaches what is needed only while they do. */
+        void begin();
+
+        /**
+         * The boundary: judges everything since the last {@link #rebase} (or since the watch was opened), including what survivors did
+         * between turns. Does not freeze the sandbox and changes no baseline, so that it can be asked again under the freeze.
+         */
+        TurnEffects judge();
+
+        /**
+         * The state that was judged last is now saved, or needed no saving: what happens from here on belongs to the next turn.
+         * Call it while the sandbox is held still, or, after {@link Effect#NONE}, right behind {@link #judge}.
+         */
+        void rebase();
+
+        /** Stops following this sandbox. */
+        @Override
+        void close();
+    }
+}

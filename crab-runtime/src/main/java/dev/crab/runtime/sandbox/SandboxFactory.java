@@ -1,0 +1,58 @@
+package dev.crab.runtime.sandbox;
+
+import dev.crab.runtime.snapshot.Volume;
+import java.nio.file.Path;
+
+/**
+ * Makes sandboxes. Thread-safe.
+ *
+ * <p>A sandbox comes to be in two steps: {@link #prepare} makes its place (overlay mount, cgroups with their limits, network namespace
+ * with loopback up); then either {@link Place#start} runs a fresh pid 1 in it by the OCI runtime, or the engine restores a dump into it
+ * and hands the restored pid 1 to {@link Place#adopt}.
+ */
+public interface SandboxFactory {
+    /** Resolves an image to the directory that holds its root file system; unpacks a tarball on first use. */
+    Path resolve(SandboxImage image);
+
+    /** Makes a sandbox's place over that volume. Fails with NAME_TAKEN if a place of that name exists. */
+    Place prepare(String id, SandboxSpec spec, Volume volume);
+
+    /** Removes what a dead owner left of the sandbox of that name: processes, mounts, cgroups, namespaces. Idempotent. */
+    void sweep(String id);
+
+    /** A sandbox's place: everything around its processes. */
+    interface Place extends AutoCloseable {
+        /** Host path of the mounted overlay. */
+        Path root();
+
+        /** Directory in the cgroup v2 hierarchy. */
+        Path cgroup();
+
+        /** All cgroup directories (v2 and, on hybrid hosts, v1) that a process must join to be in the sandbox. */
+        java.util.List<Path> allCgroups();
+
+        /** File that names the network namespace. */
+        Path networkNamespace();
+
+        /** Starts pid 1 by the OCI runtime and waits until it serves. */
+        RunningSandbox start();
+
+        /** Takes over a tree that was restored into this place. */
+        RunningSandbox adopt(int initPid);
+
+        /** Kills whatever runs in the place and removes it; the volume stays. Idempotent. */
+        @Override
+        void close();
+    }
+
+    /** A sandbox with the host's view of it. Closing kills its processes and removes its place; the volume stays. */
+    interface RunningSandbox extends Sandbox, AutoCloseable {
+        SandboxProcesses processes();
+
+        /** Closes every connection to pid 1 that is not in use, so that a capture finds none. Fails if a command is running. */
+        void quiesce();
+
+        @Override
+        void close();
+    }
+}

@@ -1,0 +1,52 @@
+package dev.crab.runtime.session;
+
+import dev.crab.runtime.sandbox.Sandbox;
+import dev.crab.runtime.store.Journal;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One sandbox's timeline: a sequence of turns, each of which ends in a commit, and a journal beside it. Owned by one process at a time.
+ *
+ * <p>Thread-safe; but turns do not overlap: {@link #beginTurn} fails while another turn is neither committed nor abandoned.
+ */
+public interface SandboxSession extends AutoCloseable {
+    String id();
+
+    /** The running sandbox, in the state of the last commit when the session was opened. */
+    Sandbox sandbox();
+
+    /** How this session came to be where it is. */
+    Recovery recovery();
+
+    /** The newest commit; null until the first turn has committed. */
+    @Nullable
+    Commit lastCommit();
+
+    /** The session's journal: the layers above append their own kinds of record and read back what was there when it was opened. */
+    Journal journal();
+
+    /** Starts a turn: from here on tools may run. */
+    Turn beginTurn();
+
+    /**
+     * Destroys the running sandbox and releases the session. What was committed stays in the store: opening the session again restores
+     * it. Idempotent.
+     */
+    @Override
+    void close();
+
+    /** How a session was opened. */
+    sealed interface Recovery {
+        /** It was new. */
+        record Fresh() implements Recovery {}
+
+        /**
+         * It had commits, and the sandbox was brought back to the last of them and verified.
+         *
+         * @param commit the commit that the sandbox was put back to
+         * @param processesRestored processes that came back from a dump; 0 if pid 1 was started afresh on the restored files
+         * @param restoreMillis from opening to the sandbox being verified and running
+         */
+        record Restored(Commit commit, int processesRestored, long restoreMillis) implements Recovery {}
+    }
+}
