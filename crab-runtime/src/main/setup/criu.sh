@@ -19,7 +19,7 @@ CRIU=$CRIU_HOME/criu
 CRIU_PINNED_VERSION=4.2.1
 CRIU_PINNED_SHA256=29ec0ee09e296479fe7048c80980e8ef1d0684d0b0204c2b101dfea19f6725b9
 
-# Where the source package is taken from: the distribution's development suites, newest packaging first to exist.
+# Where the source package is taken from: the development suites of Debian, the first that has one.
 CRIU_SUITES=(forky sid)
 
 CRIU_BUILD_PACKAGES=(gcc make libc6-dev pkg-config xz-utils libprotobuf-dev libprotobuf-c-dev protobuf-c-compiler
@@ -132,6 +132,7 @@ build_criu() {
         installed "$package" || missing+=("$package")
     done
     install_packages "packages for building CRIU" "${missing[@]}"
+    ensure_distribution_sources "the source package of CRIU"
     work=$(mktemp -d /var/tmp/crab-criu-build.XXXXXX)
     CLEANUP_PATHS+=("$work")
     must_step CRIU_SOURCE_UNAVAILABLE \
@@ -156,11 +157,8 @@ fetch_criu() {
         echo "no debian-archive-keyring on this machine: the source package cannot be verified"
         return 1
     }
-    site=$(mirror) || {
-        echo "apt knows no http mirror of this distribution"
-        return 1
-    }
-    mkdir -p "$work"/{state/lists/partial,cache/archives/partial,parts,source}
+    site=$(mirror)
+    mkdir -p "$work"/{state/lists/partial,cache/archives/partial,parts,source,tree} || return 1
     : >"$work/state/status"
     apt=("${APT[@]}" -q -o "Dir::Etc::SourceList=$work/sources.list" -o "Dir::Etc::SourceParts=$work/parts"
         -o "Dir::State=$work/state" -o "Dir::State::status=$work/state/status" -o "Dir::Cache=$work/cache"
@@ -188,8 +186,7 @@ fetch_criu() {
         echo "criu $version has the sha256 $sum, but $CRIU_PINNED_SHA256 is the one that is known: refused"
         return 1
     fi
-    mkdir "$work/tree"
-    tar -xf "$tarball" -C "$work/tree" --strip-components=1 --no-same-owner
+    tar -xf "$tarball" -C "$work/tree" --strip-components=1 --no-same-owner || return 1
     printf 'CRIU %s from the source package of %s, sha256 %s\n' "$version" "$suite" "$sum" >"$work/origin"
 }
 
@@ -207,6 +204,6 @@ first_file() {
 # The program moves to CRIU_HOME/built first: it takes the place of the one in use only when it has passed the test.
 compile_criu() {
     make -C "$1/tree" -j"$(nproc)" "RUNDIR=$CRAB_RUN" criu || return 1
-    mkdir -p "$CRIU_HOME/built"
+    mkdir -p "$CRIU_HOME/built" || return 1
     install -m 0755 "$1/tree/criu/criu" "$CRIU_HOME/built/criu"
 }

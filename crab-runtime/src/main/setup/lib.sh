@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 # SPDX-License-Identifier: Apache-2.0
 #
 # What every part of the launcher shares: where things are, how errors and progress look, and how the packages of the
@@ -68,6 +68,30 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 trap 'exit 129' HUP
 
+# lock VARIABLE DIRECTORY WHOM: holds DIRECTORY's lock through a descriptor whose number goes into VARIABLE. It is
+# closed in every step, so that nothing a step leaves running can hold it on.
+lock() {
+    local descriptor
+    mkdir -p -- "$2" 2>/dev/null || fail IO_FAILED "$2 cannot be made" "mkdir was refused" "make its parent writable"
+    exec {descriptor}>"$2/crab.lock"
+    printf -v "$1" '%d' "$descriptor"
+    if ! flock -n "$descriptor"; then
+        say "waiting for $3"
+        flock "$descriptor"
+    fi
+    LOCKS+=("$descriptor")
+}
+LOCKS=()
+
+unlock() {
+    local descriptor=${!1} held kept=()
+    exec {descriptor}>&-
+    for held in "${LOCKS[@]}"; do
+        [[ $held == "$descriptor" ]] || kept+=("$held")
+    done
+    LOCKS=("${kept[@]}")
+}
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Progress
 # ---------------------------------------------------------------------------------------------------------------------
@@ -78,13 +102,18 @@ trap 'exit 129' HUP
 #
 # The command gets its own process group (set -m), so that an interrupted setup leaves no compiler or apt behind.
 step() {
-    local name=$1 started=$SECONDS shown='' status=0 turn=0 pid elapsed next=20
-    local marks='|/-\'
+    local name=$1 started=$SECONDS shown='' status=0 turn=0 pid elapsed next=20 descriptor
+    local marks='|/-\\'
     shift
     printf '\n==== %s: %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$name" >>"$SETUP_LOG"
     STEP_LOG_START=$(stat -c %s "$SETUP_LOG")
     set -m
-    ("$@") </dev/null >>"$SETUP_LOG" 2>&1 9>&- &
+    (
+        for descriptor in "${LOCKS[@]}"; do
+            exec {descriptor}>&-
+        done
+        "$@"
+    ) </dev/null >>"$SETUP_LOG" 2>&1 &
     pid=$!
     set +m
     STEP_GROUP=$pid
@@ -96,7 +125,7 @@ step() {
             continue
         fi
         if [[ -t 2 ]]; then
-            printf '\r\033[K%s %s (%d s)' "${marks:turn++%4:1}" "$name" "$elapsed" >&2
+            printf '\r\033[K%s %s (%d s)' "${marks:turn++ % 4:1}" "$name" "$elapsed" >&2
             shown=1
         elif [[ -z $shown ]]; then
             say "$name ..."
@@ -124,7 +153,7 @@ step() {
 must_step() {
     local code=$1 cure=$2 name=$3
     shift 2
-    "${STEP_RUNNER:-step}" "$@" && return
+    step "$@" && return
     show_log_tail
     fail "$code" "$name failed" "the last lines of $SETUP_LOG are above" "$cure"
 }
@@ -138,14 +167,14 @@ show_log_tail() {
 open_data_directory() {
     local probe
     if ! (umask 077 && mkdir -p -- "$CRAB_DATA") 2>/dev/null; then
-        fail DATA_DIRECTORY_UNWRITABLE "the data directory $CRAB_DATA cannot be made" \
+        fail DATA_DIRECTORY_UNUSABLE "the data directory $CRAB_DATA cannot be made" \
             "mkdir was refused: a parent is read-only, full, or no directory" \
             "give another one with --data DIRECTORY or CRAB_DATA"
     fi
     probe=$CRAB_DATA/.writable.$$
     if ! (: >"$probe") 2>/dev/null || ! (printf x >"$probe") 2>/dev/null; then
         rm -f -- "$probe"
-        fail DATA_DIRECTORY_UNWRITABLE "the data directory $CRAB_DATA cannot be written" \
+        fail DATA_DIRECTORY_UNUSABLE "the data directory $CRAB_DATA cannot be written" \
             "it is on a read-only or full file system" "free some space, or give another one with --data DIRECTORY"
     fi
     rm -f -- "$probe"
@@ -168,11 +197,11 @@ need_apt() {
         "install what is named above by hand and run ./crab setup again"
 }
 
-# Downloads package lists once a run, and not at all when that was done within the last hour.
+# refresh_package_lists [force]: not when that was done within the last hour, unless forced.
 refresh_package_lists() {
-    local newest
-    newest=$(find /var/lib/apt/lists -maxdepth 1 -name '*Release' -mmin -60 -print -quit 2>/dev/null)
-    [[ -z $newest ]] || return 0
+    if [[ ${1:-} != force && -n $(find /var/lib/apt/lists -maxdepth 1 -name '*Packages*' -mmin -60 -print -quit) ]]; then
+        return
+    fi
     must_step PACKAGES_UNAVAILABLE "check the network and the sources under /etc/apt, then run ./crab setup again" \
         "package lists" "${APT[@]}" -q update
 }
@@ -200,22 +229,30 @@ first_available() {
     return 1
 }
 
-# mirror SUITE: the address the host itself gets its distribution from, whichever form its sources have (one-line or
-# deb822): apt is asked, no file is parsed. Updates, backports and security live elsewhere and lack source packages.
+# distribution_sources: "SITE RELEASE" of every archive of packages of the distribution itself that the host uses,
+# whichever form its sources have (one-line or deb822): apt is asked, no file is parsed. Archives of others are told by
+# the origin in their signed release file, which is why the lists have to be there (ensure_distribution_sources).
+distribution_sources() {
+    local id site release origin component
+    id=$(. /etc/os-release && printf '%s' "${ID:-}")
+    while IFS='|' read -r site release origin component; do
+        if [[ ${origin,,} == "$id" && $component == main && $site =~ ^https?:// ]]; then
+            printf '%s %s\n' "$site" "$release"
+        fi
+    # shellcheck disable=SC2016 # apt expands these
+    done < <(apt-get indextargets --format '$(SITE)|$(RELEASE)|$(ORIGIN)|$(COMPONENT)' 'Created-By: Packages')
+}
+
+ensure_distribution_sources() {
+    need_apt "$1"
+    [[ -n $(distribution_sources) ]] || refresh_package_lists force
+    [[ -n $(distribution_sources) ]] || fail PACKAGES_UNAVAILABLE "the distribution's mirror is unknown" \
+        "no http source under /etc/apt carries the packages of this distribution itself, and $1 needs one" \
+        "add the distribution's main archive to /etc/apt and run ./crab setup again"
+}
+
+# mirror: where the main archive of the distribution comes from. Updates and security live elsewhere on some hosts and
+# carry no development suites.
 mirror() {
-    local site release codename
-    codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
-    while IFS='|' read -r site release; do
-        if [[ $site == http*://* && ($release == "$codename" || -z $codename) ]]; then
-            printf '%s\n' "$site"
-            return
-        fi
-    done < <(apt-get indextargets --format '$(SITE)|$(RELEASE)' 'Created-By: Packages')
-    while IFS='|' read -r site release; do
-        if [[ $site == http*://* && $site != *security* && $release != *-* ]]; then
-            printf '%s\n' "$site"
-            return
-        fi
-    done < <(apt-get indextargets --format '$(SITE)|$(RELEASE)' 'Created-By: Packages')
-    return 1
+    distribution_sources | sed -n '/ [a-z]*$/{s/ .*//p;q}'
 }
