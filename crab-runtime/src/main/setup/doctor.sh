@@ -18,7 +18,7 @@ doctor() {
         if ((${#missing[@]} == 0)); then
             log=$(mktemp)
             CLEANUP_PATHS+=("$log")
-            if ! (SETUP_LOG=$log && build); then
+            if ! (export SETUP_LOG=$log && build); then
                 missing+=(build "Crab's modules do not build; the compiler's output is above")
             fi
         fi

@@ -103,7 +103,7 @@ unlock() {
 # The command gets its own process group (set -m), so that an interrupted setup leaves no compiler or apt behind.
 step() {
     local name=$1 started=$SECONDS shown='' status=0 turn=0 pid elapsed next=20 descriptor
-    local marks='|/-\\'
+    local marks="|/-\\"
     shift
     printf '\n==== %s: %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$name" >>"$SETUP_LOG"
     STEP_LOG_START=$(stat -c %s "$SETUP_LOG")
@@ -235,11 +235,11 @@ first_available() {
 distribution_sources() {
     local id site release origin component
     id=$(. /etc/os-release && printf '%s' "${ID:-}")
+    # shellcheck disable=SC2016 # apt expands these
     while IFS='|' read -r site release origin component; do
         if [[ ${origin,,} == "$id" && $component == main && $site =~ ^https?:// ]]; then
             printf '%s %s\n' "$site" "$release"
         fi
-    # shellcheck disable=SC2016 # apt expands these
     done < <(apt-get indextargets --format '$(SITE)|$(RELEASE)|$(ORIGIN)|$(COMPONENT)' 'Created-By: Packages')
 }
 
