@@ -91,9 +91,11 @@ maven() {
 
 # Whether the wrapper has unpacked its Maven for the user who will run the build.
 wrapper_ready() {
+    local distribution
+    distribution=$(sed -n 's,^distributionUrl=.*/\(.*\)-bin\.[a-z.]*$,\1,p' "$CRAB_ROOT/.mvn/wrapper/maven-wrapper.properties")
     # shellcheck disable=SC2016 # the home of the one who builds
-    as_owner sh -c 'ls -d "${MAVEN_USER_HOME:-$HOME/.m2}"/wrapper/dists/apache-maven-*/*/bin/mvn \
-        "${MAVEN_USER_HOME:-$HOME/.m2}"/wrapper/dists/apache-maven-*/*/*/bin/mvn' >/dev/null 2>&1
+    as_owner sh -c 'for mvn in "${MAVEN_USER_HOME:-$HOME/.m2}/wrapper/dists/$1"*/*/bin/mvn; do [ -x "$mvn" ] && exit 0
+        done; exit 1' - "$distribution"
 }
 
 setup_maven() {
