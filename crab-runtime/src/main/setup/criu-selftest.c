@@ -124,17 +124,12 @@ static struct sockaddr_un unix_address(const char *path)
 static void echo(const char *slave)
 {
 	struct secret secret;
-	struct termios raw;
 	char question[64];
 	int tty;
 
 	need(setsid() > 0, "setsid");
 	tty = open(slave, O_RDWR); /* the first terminal a session leader opens becomes its controlling one */
 	need(tty >= 0, slave);
-	need(tcgetattr(tty, &raw) == 0, "tcgetattr");
-	raw.c_lflag &= ~(ECHO | ECHONL);
-	raw.c_oflag &= ~OPOST;
-	need(tcsetattr(tty, TCSANOW, &raw) == 0, "tcsetattr");
 	for (int fd = 0; fd < 3; fd++)
 		need(dup2(tty, fd) == fd, "dup2");
 	for (int fd = 3; fd < 64; fd++)
@@ -206,6 +201,7 @@ static int wires_carry(const int tcp[2], const int pair[2])
 static void holder(const char *socket_path)
 {
 	struct secret secret;
+	struct termios raw;
 	struct pollfd doors[2] = { { .events = POLLIN }, { .events = POLLIN } };
 	int master, tcp[2], pair[2], null;
 	char *slave;
@@ -216,6 +212,11 @@ static void holder(const char *socket_path)
 	signal(SIGPIPE, SIG_IGN);
 	master = posix_openpt(O_RDWR | O_NOCTTY);
 	need(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0 && (slave = ptsname(master)), "pty");
+	/* Before anybody can write a line, or the terminal answers it with its echo. */
+	need(tcgetattr(master, &raw) == 0, "tcgetattr");
+	raw.c_lflag &= ~(ECHO | ECHONL);
+	raw.c_oflag &= ~OPOST;
+	need(tcsetattr(master, TCSANOW, &raw) == 0, "tcsetattr");
 	doors[0].fd = listen_tcp();
 	tcp[0] = connect_tcp();
 	need(tcp[0] >= 0 && (tcp[1] = accept(doors[0].fd, NULL, NULL)) >= 0, "TCP connection");

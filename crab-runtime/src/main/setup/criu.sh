@@ -150,7 +150,9 @@ installed() {
 
 # A private apt: its own sources, lists and cache, so that nothing of the host's configuration changes. The archive's
 # keyring signs all suites of the distribution, so the one the host has verifies this one too; without a good
-# signature apt refuses the lists, and a tarball that does not match the signed lists is refused as well.
+# signature apt refuses the lists, and a tarball that does not match the signed lists is refused as well. Only the
+# expiry of the lists is not looked at: a mirror that has stood still is good enough, because what an old list could
+# be misused for, serving an old release, is refused by the version below.
 fetch_criu() {
     local work=$1 keyring site suite apt tarball version sum
     keyring=$(first_file /usr/share/keyrings/debian-archive-keyring.{gpg,pgp}) || {
@@ -163,7 +165,8 @@ fetch_criu() {
     apt=("${APT[@]}" -q -o "Dir::Etc::SourceList=$work/sources.list" -o "Dir::Etc::SourceParts=$work/parts"
         -o "Dir::State=$work/state" -o "Dir::State::status=$work/state/status" -o "Dir::Cache=$work/cache"
         -o APT::Sandbox::User=root -o Acquire::Languages=none
-        -o APT::Get::AllowUnauthenticated=false -o Acquire::AllowInsecureRepositories=false)
+        -o APT::Get::AllowUnauthenticated=false -o Acquire::AllowInsecureRepositories=false
+        -o Acquire::Check-Valid-Until=false)
     cd "$work/source" || return 1
     for suite in "${CRIU_SUITES[@]}"; do
         printf 'deb-src [signed-by=%s] %s %s main\n' "$keyring" "$site" "$suite" >"$work/sources.list"
