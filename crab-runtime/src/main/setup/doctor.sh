@@ -16,8 +16,10 @@ doctor() {
         [[ -e /usr/include/bpf/bpf_helpers.h ]] || missing+=(libbpf-dev "no headers of libbpf")
         have bpftool || missing+=(bpftool "no bpftool, so the BPF programs cannot be built")
         if ((${#missing[@]} == 0)); then
-            log=$(mktemp)
-            CLEANUP_PATHS+=("$log")
+            # Not the setup log: nothing is made outside the checkout, and its directory may be the very thing missing.
+            log=$CRAB_ROOT/target/crab-build.log
+            mkdir -p -- "$CRAB_ROOT/target"
+            : >"$log"
             if ! (export SETUP_LOG=$log && build); then
                 missing+=(build "Crab's modules do not build; the compiler's output is above")
             fi

@@ -10,6 +10,11 @@
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 export PATH
 
+# Without a UTF-8 locale a JVM would write names and reports in ASCII.
+if [[ ${LC_ALL:-${LC_CTYPE:-${LANG:-}}} != *[Uu][Tt][Ff]* ]]; then
+    export LC_ALL=C.UTF-8
+fi
+
 CRAB_SETUP_DIR=$CRAB_ROOT/crab-runtime/src/main/setup
 
 # Exit codes of the launcher itself. A command that ran answers with its own.
@@ -160,7 +165,7 @@ must_step() {
 
 # The end of what the last step wrote, and only of that step.
 show_log_tail() {
-    tail -c "+$((STEP_LOG_START + 1))" "$SETUP_LOG" | tail -n 15 | sed 's/^/  | /' >&2
+    tail -c "+$((STEP_LOG_START + 1))" "$SETUP_LOG" | tail -n 15 | sed -e 's/\x1b\[[0-9;]*m//g' -e 's/^/  | /' >&2
 }
 
 # Makes the data directory (0700: it holds images of processes' memory) and opens the log. Called before any step.
