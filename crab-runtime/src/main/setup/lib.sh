@@ -218,8 +218,9 @@ install_packages() {
     (($#)) || return 0
     need_apt "$@"
     refresh_package_lists
+    say "installing $name: $*"
     must_step PACKAGES_UNAVAILABLE "check the network and the sources under /etc/apt, then run ./crab setup again" \
-        "$name ($*)" env DEBIAN_FRONTEND=noninteractive "${APT[@]}" -q -y --no-install-recommends install "$@"
+        "$name" env DEBIAN_FRONTEND=noninteractive "${APT[@]}" -q -y --no-install-recommends install "$@"
 }
 
 # first_available PACKAGE...: the first that the distribution has, printed; status 1 when it has none.
