@@ -8,7 +8,8 @@
 #
 #     $CRAB_LIB/criu/criu         the program, or a link to the one of the system
 #     $CRAB_LIB/criu/criu.path    which one is used: path, version, checksum, kernel
-#     $CRAB_LIB/criu/passed/…     one empty file for every (checksum, kernel release) that has passed the self-test
+#     $CRAB_LIB/criu/passed/…     one empty file for every program that has passed: its checksum, that of the self-test,
+#                                 and the kernel's release
 
 CRIU_HOME=$CRAB_LIB/criu
 CRIU=$CRIU_HOME/criu
@@ -25,32 +26,41 @@ CRIU_SUITES=(forky sid)
 CRIU_BUILD_PACKAGES=(gcc make libc6-dev pkg-config xz-utils libprotobuf-dev libprotobuf-c-dev protobuf-c-compiler
     protobuf-compiler libcap-dev libnl-3-dev libnl-genl-3-dev libnet1-dev libbsd-dev uuid-dev libaio-dev)
 
-# passed_stamp PROGRAM: the file that says that exactly this program has passed on exactly this kernel.
+SELFTEST_SOURCE=$CRAB_SETUP_DIR/criu-selftest.c
+
+# passed_stamp PROGRAM: the file that says that exactly this program has passed exactly this test on exactly this kernel.
 passed_stamp() {
-    local sum
-    sum=$(sha256sum <"$1") || return 1
-    printf '%s/passed/%s-%s\n' "$CRIU_HOME" "${sum%% *}" "$(uname -r)"
+    local program test
+    program=$(sha256sum <"$1") && test=$(sha256sum <"$SELFTEST_SOURCE") || return 1
+    printf '%s/passed/%s-%.16s-%s\n' "$CRIU_HOME" "${program%% *}" "$test" "$(uname -r)"
 }
 
 # criu_works PROGRAM: status 0 when it has passed, now or earlier.
 criu_works() {
-    local stamp
+    local stamp status=0
     [[ -f $1 && -x $1 ]] || return 1
     stamp=$(passed_stamp "$(readlink -f -- "$1")") || return 1
     [[ -e $stamp ]] && return 0
     build_selftest
-    step "self-test of CRIU at $1" run_selftest "$(readlink -f -- "$1")" || return 1
+    step "self-test of CRIU at $1" run_selftest "$(readlink -f -- "$1")" || status=$?
+    if ((status > 1)); then
+        show_log_tail
+        fail CRIU_SELFTEST_IMPOSSIBLE "whether CRIU works here cannot be found out" \
+            "the self-test itself could not be carried out; its words are above" \
+            "mend what it names: it needs root, new pid, mount, net and ipc namespaces, and a root that is a mount point"
+    fi
+    ((status == 0)) || return 1
     mkdir -p -- "${stamp%/*}"
     : >"$stamp"
 }
 
 # The tester is compiled where it runs; gcc is in the build packages anyway.
 build_selftest() {
-    local program=$CRIU_HOME/criu-selftest source=$CRAB_SETUP_DIR/criu-selftest.c
-    [[ -x $program && $program -nt $source ]] && return
+    local program=$CRIU_HOME/criu-selftest
+    [[ -x $program && $program -nt $SELFTEST_SOURCE ]] && return
     mkdir -p -- "$CRIU_HOME"
     must_step CRIU_SELFTEST_UNBUILT "install gcc and libc6-dev, then run ./crab setup again" \
-        "compile the CRIU self-test" gcc -O2 -Wall -o "$program.new" "$source"
+        "compile the CRIU self-test" gcc -O2 -Wall -o "$program.new" "$SELFTEST_SOURCE"
     mv -f -- "$program.new" "$program"
 }
 

@@ -56,6 +56,7 @@ have() {
 # Paths to remove and process groups to end when the launcher ends, however it ends.
 CLEANUP_PATHS=()
 STEP_GROUP=
+STEP_LOG_START=0
 
 at_exit() {
     local status=$?

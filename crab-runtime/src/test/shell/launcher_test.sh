@@ -324,6 +324,27 @@ selftest_leaves_no_process_and_no_mount() {
     ! grep -q -s -F -f "$SCRATCH/pattern" /proc/[0-9]*/cmdline || give_up "a process is left"
 }
 
+# In a chroot "/" is no mount point: nothing is said of CRIU then, and none is built for it.
+selftest_that_cannot_be_carried_out_says_nothing_of_criu() {
+    status=0
+    (
+        load_launcher "$SCRATCH/impossible"
+        open_data_directory
+        build_selftest() { :; }
+        run_selftest() { echo "no such namespace" && return 2; }
+        build_criu() { echo "built one" >&2; }
+        mkdir -p "$SCRATCH/path"
+        cp /bin/true "$SCRATCH/path/criu"
+        PATH=$SCRATCH/path:$PATH
+        setup_criu
+    ) 2>"$SCRATCH/err" || status=$?
+    ERR=$(<"$SCRATCH/err")
+    [[ $status == 1 ]] || give_up "status $status"
+    holds "$ERR" "crab: CRIU_SELFTEST_IMPOSSIBLE"
+    holds "$ERR" "  | no such namespace"
+    [[ $ERR != *"built one"* ]] || give_up "it built one all the same"
+}
+
 setup_refuses_a_named_criu_that_does_not_work() {
     run 1 env CRAB_CRIU=/bin/false "$CRAB" setup
     holds "$ERR" "crab: CRIU_UNUSABLE: the CRIU named by CRAB_CRIU, /bin/false, does not work here"
@@ -425,6 +446,7 @@ image_without_its_stamp_is_built_anew() {
         ensure_distribution_sources() { :; }
         distribution_sources() { echo "http://mirror.invalid stable"; }
         build_image() { mkdir -p "$1/etc" && echo new >"$1/etc/issue"; }
+        # shellcheck disable=SC2153 # set by rootfs.sh
         mkdir -p "$IMAGE/etc"
         echo half >"$IMAGE/etc/issue"
         setup_image
@@ -564,8 +586,9 @@ if ((EUID != 0)); then
     echo "not ok these tests need root"
     exit 1
 fi
-TESTER=/usr/local/lib/crab/criu/criu-selftest
-CRIU_IN_USE=$(sed -n 's/^path=//p' /usr/local/lib/crab/criu/criu.path)
+TESTER=$SCRATCH/criu-selftest
+gcc -O2 -Wall -Wextra -Werror -o "$TESTER" "$SETUP/criu-selftest.c" || exit 1
+CRIU_IN_USE=$(sed -n 's/^path=//p' /usr/local/lib/crab/criu/criu.path) || exit 1
 
 # A copy that an ordinary user can read, wherever the checkout lies.
 mkdir -p "$SCRATCH/copy/crab-runtime/src/main"
@@ -586,6 +609,7 @@ for test in help_lists_every_command help_of_a_command help_needs_no_root unknow
     selftest_fails_when_the_restore_is_refused selftest_fails_when_the_second_cycle_is_refused \
     selftest_fails_when_the_dump_does_not_leave_the_tree_running selftest_passes_for_the_criu_in_use \
     selftest_leaves_no_process_and_no_mount setup_refuses_a_named_criu_that_does_not_work \
+    selftest_that_cannot_be_carried_out_says_nothing_of_criu \
     passed_selftest_is_not_repeated_for_the_same_program_and_is_for_another criu_in_the_path_that_works_is_linked_to \
     tarball_with_another_checksum_is_refused older_source_is_refused failed_image_build_leaves_nothing \
     image_without_its_stamp_is_built_anew image_is_fit_for_a_sandbox passed_tests_are_counted \
