@@ -261,5 +261,12 @@ ensure_distribution_sources() {
 # mirror: where the main archive of the distribution comes from. Updates and security live elsewhere on some hosts and
 # carry no development suites.
 mirror() {
-    distribution_sources | sed -n '/ [a-z]*$/{s/ .*//p;q}'
+    local site release
+    while read -r site release; do
+        if [[ $release != *-* ]]; then
+            printf '%s\n' "$site"
+            return
+        fi
+    done < <(distribution_sources)
+    return 1
 }

@@ -25,8 +25,10 @@ check_platform() {
         "use such a machine"
 }
 
+# Not "ldconfig | grep -q": grep leaves at the first match, ldconfig dies of the closed pipe, and pipefail calls that
+# "not there".
 have_library() {
-    ldconfig -p | grep -q -F "$1"
+    [[ $(ldconfig -p) == *"$1"* ]]
 }
 
 # The newest clang there is, 14 or later: printed as the name of its program.
@@ -36,7 +38,7 @@ find_clang() {
         echo clang
         return
     fi
-    newest=$(compgen -c clang- | sed -n 's/^clang-\([0-9][0-9]*\)$/\1/p' | sort -rn | head -n 1)
+    newest=$(compgen -c clang- | sed -n 's/^clang-\([0-9][0-9]*\)$/\1/p' | sort -n | tail -n 1)
     name=clang-${newest:-0}
     ((${newest:-0} >= 14)) && have "$name" && echo "$name"
 }

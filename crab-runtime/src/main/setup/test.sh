@@ -84,7 +84,7 @@ count_reports() {
 # The attributes of the report's root element: "tests errors failures skipped name".
 suite_counts() {
     local head attribute value counts=()
-    head=$(tr '\n' ' ' <"$1" | grep -o '<testsuite [^>]*' | head -n 1)
+    head=$(tr '\n' ' ' <"$1" | grep -o '<testsuite [^>]*' | sed -n 1p)
     for attribute in tests errors failures skipped name; do
         value=$(sed -n "s/.* $attribute=\"\([^\"]*\)\".*/\1/p" <<<"$head")
         counts+=("${value:-unknown}")

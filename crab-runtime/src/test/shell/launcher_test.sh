@@ -4,7 +4,7 @@
 # Tests of the launcher. Run as root, after ./crab setup; prints one "ok" or "not ok" line a test and fails when one
 # did. Nothing of the machine is changed: what a test needs otherwise goes into a directory of its own through CRAB_LIB,
 # CRAB_DATA and CRAB_RUN.
-# shellcheck disable=SC2016,SC2034,SC2317 # scripts in quotes; functions and variables that the sourced parts call and use
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2317 # scripts in quotes; functions and variables that the sourced parts call and use
 set -uo pipefail
 
 ROOT=$(cd "$(dirname -- "${BASH_SOURCE[0]}")/../../../.." && pwd)
