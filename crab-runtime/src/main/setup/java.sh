@@ -173,6 +173,10 @@ main_class() {
     if [[ -n ${CRAB_DATA_GIVEN:-} ]]; then
         properties+=("-Dcrab.data=$CRAB_DATA")
     fi
+    # The Java side knows the ordinary place only.
+    if [[ $CRAB_LIB != /usr/local/lib/crab ]]; then
+        export CRAB_CRIU=${CRAB_CRIU:-$CRIU}
+    fi
     exec "$JAVA_HOME/bin/java" "${properties[@]}" \
         -cp "$CRAB_ROOT/$module/target/classes${dependencies:+:$dependencies}" "$class" "$@"
 }

@@ -552,6 +552,91 @@ abstract_class_needs_no_report() {
     [[ $status == 0 ]] || give_up "status $status"
 }
 
+# ---- building and starting -------------------------------------------------------------------------------------------------
+
+# A checkout that looks built, with a JDK that says what it was asked to do.
+built_checkout() {
+    local file
+    load_launcher "$SCRATCH/built-data"
+    CRAB_ROOT=$SCRATCH/built
+    BUILD_STAMP=$CRAB_ROOT/target/crab-build.stamp
+    rm -rf "$CRAB_ROOT"
+    mkdir -p "$CRAB_ROOT"/{target,.mvn,bpf,crab-runtime/src/main,crab-llm-overlap,crab-langchain4j,samples,jdk/bin}
+    : >"$CRAB_ROOT/pom.xml"
+    : >"$CRAB_ROOT/crab-runtime/src/main/One.java"
+    for file in "${BUILT_FILES[@]}"; do
+        mkdir -p "$CRAB_ROOT/${file%/*}/classes"
+        echo /repository/a.jar >"$CRAB_ROOT/$file"
+    done
+    find "$CRAB_ROOT" -exec touch -d '2 hours ago' {} +
+    touch -d '1 hour ago' "$BUILD_STAMP"
+    printf '#!/bin/sh\nprintf "[%%s]" "$@"\n' >"$CRAB_ROOT/jdk/bin/java"
+    chmod 0755 "$CRAB_ROOT/jdk/bin/java"
+    JAVA_HOME=$CRAB_ROOT/jdk
+}
+
+build_is_current_until_a_source_changes() {
+    built_checkout
+    build_is_current || give_up "not current although nothing changed"
+    touch "$CRAB_ROOT/crab-runtime/src/main/One.java"
+    ! build_is_current || give_up "current although a file changed"
+}
+
+build_is_not_current_after_a_source_was_deleted() {
+    built_checkout
+    rm "$CRAB_ROOT/crab-runtime/src/main/One.java"
+    ! build_is_current || give_up "current"
+}
+
+build_is_not_current_without_its_output() {
+    built_checkout
+    rm -r "$CRAB_ROOT/samples/bench/target/classes"
+    ! build_is_current || give_up "current"
+}
+
+build_does_not_count_its_own_output_as_source() {
+    built_checkout
+    touch "$CRAB_ROOT/samples/bench/target/bench.classpath"
+    build_is_current || give_up "not current"
+}
+
+program_gets_class_path_data_directory_and_arguments() {
+    (
+        built_checkout
+        CRAB_DATA_GIVEN=1
+        cli show 'a session' --json
+    ) >"$SCRATCH/out"
+    OUT=$(<"$SCRATCH/out")
+    [[ $OUT == "[-Dcrab.data=$SCRATCH/built-data][-cp][$SCRATCH/built/crab-langchain4j/crab-cli/target/classes:/repository/a.jar][dev.crab.cli.CrabCli][show][a session][--json]" ]] ||
+        give_up "other arguments"
+}
+
+jdk_that_is_too_old_is_not_taken() {
+    built_checkout
+    : >"$JAVA_HOME/bin/javac"
+    chmod 0755 "$JAVA_HOME/bin/javac"
+    echo 'JAVA_VERSION="11.0.2"' >"$JAVA_HOME/release"
+    [[ $(jdk_version "$JAVA_HOME") == 11 ]] || give_up "version"
+    find_jdk || give_up "no other JDK on this machine"
+    [[ $JAVA_HOME != "$CRAB_ROOT/jdk" ]] || give_up "taken"
+    built_checkout
+    echo 'JAVA_VERSION="21.0.2"' >"$JAVA_HOME/release"
+    : >"$JAVA_HOME/bin/javac"
+    chmod 0755 "$JAVA_HOME/bin/javac"
+    find_jdk
+    [[ $JAVA_HOME == "$CRAB_ROOT/jdk" ]] || give_up "a newer one is not taken"
+}
+
+files_of_root_are_given_back_to_the_owner_of_the_checkout() {
+    built_checkout
+    chown -R nobody "$CRAB_ROOT"
+    : >"$CRAB_ROOT/target/of-root"
+    ln -s /etc/passwd "$CRAB_ROOT/target/link"
+    give_back
+    [[ -z $(find "$CRAB_ROOT" -uid 0 -print -quit) ]] || give_up "something is still root's"
+    [[ $(stat -c %U /etc/passwd) == root ]] || give_up "a link was followed"
+}
+
 # ---- doctor without Java ---------------------------------------------------------------------------------------------------
 
 doctor_without_a_jdk() {
@@ -616,6 +701,10 @@ for test in help_lists_every_command help_of_a_command help_needs_no_root unknow
     skipped_test_fails_the_run_and_is_named failed_test_is_counted_as_failed module_without_a_report_fails_the_run \
     class_without_a_report_fails_the_run report_of_a_nested_class_counts_for_its_outer_one \
     class_whose_reports_hold_no_test_fails_the_run abstract_class_needs_no_report \
+    build_is_current_until_a_source_changes build_is_not_current_after_a_source_was_deleted \
+    build_is_not_current_without_its_output build_does_not_count_its_own_output_as_source \
+    program_gets_class_path_data_directory_and_arguments jdk_that_is_too_old_is_not_taken \
+    files_of_root_are_given_back_to_the_owner_of_the_checkout \
     doctor_names_a_missing_jdk_and_the_cure doctor_names_a_missing_jdk_in_json; do
     check "$test" "$test"
 done
