@@ -75,8 +75,7 @@ public final class NetNamespace {
 
         /** Layout of {@code struct ifreq}: netdevice(7). */
         private static void loopbackUp() {
-            try (NativeFd socket = new NativeFd(
-                            LibC.C.socket(LibC.AF_INET, LibC.SOCK_DGRAM | LibC.SOCK_CLOEXEC, 0));
+            try (NativeFd socket = new NativeFd(LibC.C.socket(LibC.AF_INET, LibC.SOCK_DGRAM | LibC.SOCK_CLOEXEC, 0));
                     Memory request = new Memory(IFREQ_SIZE)) {
                 request.clear();
                 byte[] name = "lo".getBytes(StandardCharsets.US_ASCII);

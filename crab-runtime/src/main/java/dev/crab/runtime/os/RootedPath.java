@@ -15,8 +15,7 @@ public final class RootedPath {
     /** Opens a directory of the host's own as a root ({@code O_PATH}); {@code /proc/PID/root} is followed. */
     public static NativeFd openRoot(Path directory) throws IOException {
         try {
-            return new NativeFd(
-                    LibC.C.open(directory.toString(), LibC.O_PATH | LibC.O_DIRECTORY | LibC.O_CLOEXEC, 0));
+            return new NativeFd(LibC.C.open(directory.toString(), LibC.O_PATH | LibC.O_DIRECTORY | LibC.O_CLOEXEC, 0));
         } catch (LastErrorException e) {
             throw Errno.of("open " + directory, e);
         }
@@ -32,12 +31,7 @@ public final class RootedPath {
             how.setLong(8, 0);
             how.setLong(16, LibC.RESOLVE_IN_ROOT | LibC.RESOLVE_NO_SYMLINKS | LibC.RESOLVE_NO_MAGICLINKS);
             return new NativeFd(LibC.C
-                    .syscall(
-                            new NativeLong(LibC.SYS_OPENAT2),
-                            root.number(),
-                            path,
-                            how,
-                            new NativeLong(OPEN_HOW_SIZE))
+                    .syscall(new NativeLong(LibC.SYS_OPENAT2), root.number(), path, how, new NativeLong(OPEN_HOW_SIZE))
                     .intValue());
         } catch (LastErrorException e) {
             throw Errno.of("openat2 " + path, e);

@@ -33,8 +33,7 @@ public final class UnixStream implements AutoCloseable {
             address.setShort(0, (short) LibC.AF_UNIX);
             byte[] path = ("/proc/self/fd/" + socket.number()).getBytes(StandardCharsets.US_ASCII);
             address.write(2, path, 0, path.length);
-            NativeFd fd =
-                    new NativeFd(LibC.C.socket(LibC.AF_UNIX, LibC.SOCK_STREAM | LibC.SOCK_CLOEXEC, 0));
+            NativeFd fd = new NativeFd(LibC.C.socket(LibC.AF_UNIX, LibC.SOCK_STREAM | LibC.SOCK_CLOEXEC, 0));
             try {
                 LibC.C.connect(fd.number(), address, 2 + path.length + 1);
             } catch (LastErrorException e) {
@@ -50,8 +49,7 @@ public final class UnixStream implements AutoCloseable {
     /** Process id, in this process's namespace, of whoever called listen on the other end; 0 if it cannot be seen from here. */
     public int peerPid() throws IOException {
         try (Memory credentials = new Memory(12)) {
-            LibC.C.getsockopt(
-                    fd.number(), LibC.SOL_SOCKET, LibC.SO_PEERCRED, credentials, new IntByReference(12));
+            LibC.C.getsockopt(fd.number(), LibC.SOL_SOCKET, LibC.SO_PEERCRED, credentials, new IntByReference(12));
             return credentials.getInt(0);
         } catch (LastErrorException e) {
             throw Errno.of("getsockopt SO_PEERCRED", e);

@@ -159,8 +159,7 @@ final class InitConnection implements AutoCloseable {
         if (end - start < Protocol.HEADER) {
             return null;
         }
-        ByteBuffer header =
-                ByteBuffer.wrap(pending, start, Protocol.HEADER).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer header = ByteBuffer.wrap(pending, start, Protocol.HEADER).order(ByteOrder.LITTLE_ENDIAN);
         int size = header.getInt();
         if (size < 0 || size > MAX_FRAME) {
             throw violation("a frame of " + Integer.toUnsignedString(size) + " bytes");

@@ -112,14 +112,22 @@ final class InitSandbox implements SandboxFactory.RunningSandbox {
                     throw connection.violation("a malformed directory entry");
                 }
                 ByteBuffer reader = frame.reader();
-                FileEntry.Type type = FileEntry.Type.values()[Math.min(reader.get() & 0xff, 3)];
+                FileEntry.Type type = type(reader.get());
                 long size = reader.getLong();
-                entries.add(new FileEntry(
-                        StandardCharsets.UTF_8.decode(reader).toString(), type, size));
+                entries.add(new FileEntry(StandardCharsets.UTF_8.decode(reader).toString(), type, size));
             });
             entries.sort(Comparator.comparing(FileEntry::name));
             return List.copyOf(entries);
         });
+    }
+
+    private static FileEntry.Type type(byte code) {
+        return switch (code) {
+            case 0 -> FileEntry.Type.FILE;
+            case 1 -> FileEntry.Type.DIRECTORY;
+            case 2 -> FileEntry.Type.SYMLINK;
+            default -> FileEntry.Type.OTHER;
+        };
     }
 
     private interface FrameHandler {

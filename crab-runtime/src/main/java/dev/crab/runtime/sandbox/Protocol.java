@@ -42,7 +42,14 @@ final class Protocol {
     static final int FLAG_STATE = 2;
 
     private static final String[] STAGES = {
-        "the request", "a limit of pid 1", "making pipes", "fork", "the working directory", "the program", "opening", "the transfer",
+        "the request",
+        "a limit of pid 1",
+        "making pipes",
+        "fork",
+        "the working directory",
+        "the program",
+        "opening",
+        "the transfer",
         "the terminal"
     };
 

@@ -168,8 +168,8 @@ final class RuncPlace implements SandboxFactory.Place {
                 client.close();
             }
         }
-        SandboxProcesses processes = new SandboxProcesses(
-                pid, cgroup.unified(), files.networkNamespace(), files.merged(), lower, volume);
+        SandboxProcesses processes =
+                new SandboxProcesses(pid, cgroup.unified(), files.networkNamespace(), files.merged(), lower, volume);
         return new InitSandbox(id, processes, client, this::close);
     }
 

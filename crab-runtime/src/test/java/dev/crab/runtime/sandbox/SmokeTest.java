@@ -23,7 +23,8 @@ class SmokeTest {
         try (SandboxFactory.Place place = factory.prepare("smoke", SandboxSpec.defaults(), volume);
                 SandboxFactory.RunningSandbox sandbox = place.start()) {
             System.out.println("start ms " + (System.nanoTime() - t0) / 1e6);
-            ExecResult result = sandbox.exec("id -u; pwd; ls /proc/self/fd; cat /proc/1/status | grep -E 'Seccomp|NoNew|Cap'; ps axf -o pid,ppid,pgid,sid,args; echo err >&2; exit 3");
+            ExecResult result = sandbox.exec(
+                    "id -u; pwd; ls /proc/self/fd; cat /proc/1/status | grep -E 'Seccomp|NoNew|Cap'; ps axf -o pid,ppid,pgid,sid,args; echo err >&2; exit 3");
             System.out.println(result.text());
             assertThat(result.status()).isEqualTo(3);
             long[] t = new long[300];
