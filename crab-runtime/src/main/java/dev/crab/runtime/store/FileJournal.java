@@ -3,6 +3,7 @@ package dev.crab.runtime.store;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.fault.FaultPoints;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
@@ -164,6 +165,19 @@ public final class FileJournal implements Journal, AutoCloseable {
 
     @Override
     public JournalRecord append(String kind, ObjectNode body) {
+        return appendMeasured(kind, body).entry();
+    }
+
+    /**
+     * What an append did.
+     *
+     * @param entry the record
+     * @param bytes by how much it made the journal longer
+     */
+    public record Appended(JournalRecord entry, long bytes) {}
+
+    /** As {@link #append}, and tells the size. */
+    public Appended appendMeasured(String kind, ObjectNode body) {
         byte[] payload = JournalFormat.payload(kind, body);
         // The caller keeps its object: what it does to it later must not change what the record says.
         JournalRecord entry;
@@ -175,7 +189,7 @@ public final class FileJournal implements Journal, AutoCloseable {
             end = written;
         }
         flushUpTo(end);
-        return entry;
+        return new Appended(entry, JournalFormat.FRAME_BYTES + payload.length);
     }
 
     /** Bytes of the journal that are durable. */
@@ -234,6 +248,7 @@ public final class FileJournal implements Journal, AutoCloseable {
     }
 
     private void flush(long target) {
+        FaultPoints.reach("journal.flush");
         IOException problem = null;
         try {
             file.getFD().sync();
