@@ -1,41 +1,30 @@
 package dev.crab.runtime.os;
 
 import com.sun.jna.LastErrorException;
-import com.sun.jna.Native;
 import java.io.IOException;
-import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.FileSystemException;
-import java.nio.file.NoSuchFileException;
 
-/** Turns what C leaves in errno into the exceptions that Java's own file methods throw. */
-final class Errno {
-    static final int ENOENT = 2;
-    static final int EEXIST = 17;
-    static final int ENODATA = 61;
-    static final int ENOTSUP = 95;
-    static final int ERANGE = 34;
+/** A failed system call as an exception that Java code expects, with the number kept. */
+public final class Errno extends IOException {
+    private static final long serialVersionUID = 1L;
 
-    private interface Text extends com.sun.jna.Library {
-        Text C = Native.load("c", Text.class);
+    public static final int ENOENT = LibC.ENOENT;
+    public static final int ESRCH = LibC.ESRCH;
+    public static final int EBUSY = LibC.EBUSY;
+    public static final int EINVAL = LibC.EINVAL;
 
-        String strerror(int errno);
+    private final int number;
+
+    private Errno(String call, LastErrorException cause) {
+        super(call + ": " + cause.getMessage(), cause);
+        this.number = cause.getErrorCode();
     }
 
-    private Errno() {}
-
-    static IOException asIoException(String file, LastErrorException e) {
-        return asIoException(file, e.getErrorCode());
+    static Errno of(String call, LastErrorException cause) {
+        return new Errno(call, cause);
     }
 
-    static IOException asIoException(String file, int errno) {
-        return switch (errno) {
-            case ENOENT -> new NoSuchFileException(file);
-            case EEXIST -> new FileAlreadyExistsException(file);
-            default -> new FileSystemException(file, null, text(errno));
-        };
-    }
-
-    static String text(int errno) {
-        return Text.C.strerror(errno);
+    /** The errno. */
+    public int number() {
+        return number;
     }
 }

@@ -80,8 +80,9 @@ class CriuClientTest {
         phases.clear();
         int pid;
         try (CriuSession session = client.session(NETWORK)) {
+            session.join(List.of(cgroup));
             pid = session.restore(
-                    new RestoreRequest(directory.resolve("images"), null, List.of(cgroup)),
+                    new RestoreRequest(directory.resolve("images"), null),
                     (phase, root) -> phases.add(phase),
                     false);
         }
@@ -122,7 +123,7 @@ class CriuClientTest {
         try (CriuSession session = client.session(NETWORK)) {
             assertThatExceptionOfType(IllegalStateException.class)
                     .isThrownBy(() -> session.restore(
-                            new RestoreRequest(directory.resolve("images"), null, List.of(cgroup)),
+                            new RestoreRequest(directory.resolve("images"), null),
                             (phase, pid) -> {
                                 if (phase == CriuPhase.PRE_RESUME) {
                                     root[0] = pid;
@@ -148,7 +149,7 @@ class CriuClientTest {
         try (CriuSession session = client.session(NETWORK)) {
             assertThatExceptionOfType(CriuFailure.class)
                     .isThrownBy(() -> session.restore(
-                            new RestoreRequest(directory.resolve("images"), null, List.of(cgroup)),
+                            new RestoreRequest(directory.resolve("images"), null),
                             (phase, pid) -> {},
                             false))
                     .satisfies(e -> assertThat(e.kind()).isEqualTo(CriuFailure.Kind.REFUSED))
