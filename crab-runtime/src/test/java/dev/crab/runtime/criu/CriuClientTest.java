@@ -114,13 +114,15 @@ class CriuClientTest {
 
     @Test
     void exceptionAtPreResume_killsWhatWasRestoredBeforeItRuns() throws Exception {
+        byte[][] fileAtDump = new byte[1][];
         try (CriuSession session = client.session(NETWORK)) {
-            session.dump(dump(), (phase, pid) -> {}, false);
+            session.dump(dump(), (phase, pid) -> fileAtDump[0] = file(), false);
         }
         kill();
-        Files.delete(directory.resolve("count"));
+        Files.write(directory.resolve("count"), fileAtDump[0]);
         int[] root = new int[1];
         try (CriuSession session = client.session(NETWORK)) {
+            session.join(List.of(cgroup));
             assertThatExceptionOfType(IllegalStateException.class)
                     .isThrownBy(() -> session.restore(
                             new RestoreRequest(directory.resolve("images"), null),
@@ -133,7 +135,7 @@ class CriuClientTest {
                             false));
         }
         assertThat(ChildProcess.of(root[0]).waitFor(Duration.ofSeconds(5))).isPresent();
-        assertThat(directory.resolve("count")).doesNotExist();
+        assertThat(file()).isEqualTo(fileAtDump[0]);
     }
 
     @Test
