@@ -24,7 +24,11 @@ public final class CrabSupport {
      * @param code what Crab would throw for want of it; null if all is well
      */
     public record Check(
-            String name, Status status, String detail, String cure, @Nullable ErrorCode code) {}
+            String name,
+            Status status,
+            String detail,
+            String cure,
+            @Nullable ErrorCode code) {}
 
     /** Whether a prerequisite is there. */
     public enum Status {

@@ -5,7 +5,6 @@ import dev.crab.runtime.CrabSupport.Status;
 import dev.crab.runtime.criu.CriuClient;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
-import dev.crab.runtime.libbpf.BpfObject;
 import dev.crab.runtime.os.Cgroups;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -15,7 +14,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -37,7 +35,7 @@ final class HostChecks {
         checks.add(guarded("platform", this::platform));
         checks.add(guarded("privileges", this::privileges));
         checks.add(guarded("btf", this::btf));
-        checks.add(guarded("bpf", this::bpf));
+        // BPF checks.add(guarded("bpf", this::bpf));
         checks.add(guarded("criu", this::criu));
         checks.add(guarded("cgroup-v2", this::cgroup));
         checks.add(guarded("runc", this::runc));
@@ -106,12 +104,6 @@ final class HostChecks {
                         btf + " is not there: the kernel does not describe its types",
                         "run a kernel with CONFIG_DEBUG_INFO_BTF",
                         ErrorCode.BTF_MISSING);
-    }
-
-    private Check bpf() {
-        try (BpfObject object = BpfObject.load(BpfObject.INSPECTOR, Set.of())) {
-            return ok("bpf", object.programs().size() + " programs loaded and accepted by the kernel");
-        }
     }
 
     private Check criu() {
@@ -206,7 +198,8 @@ final class HostChecks {
     private static boolean knowsFileSystem(String name) {
         try {
             if (Files.readAllLines(Path.of("/proc/filesystems")).stream()
-                    .anyMatch(line -> line.strip().endsWith(name) && line.strip().split("\\s+", -1).length <= 2)) {
+                    .anyMatch(
+                            line -> line.strip().endsWith(name) && line.strip().split("\\s+", -1).length <= 2)) {
                 return true;
             }
             // Not loaded does not mean absent: mounting loads the module.
@@ -239,7 +232,8 @@ final class HostChecks {
 
     private static @Nullable String firstLine(String... command) {
         try {
-            Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+            Process process =
+                    new ProcessBuilder(command).redirectErrorStream(true).start();
             String output = new String(process.getInputStream().readNBytes(4096), StandardCharsets.UTF_8);
             if (!process.waitFor(10, TimeUnit.SECONDS)) {
                 process.destroyForcibly();
