@@ -1,0 +1,213 @@
+package dev.crab.runtime;
+
+import dev.crab.runtime.criu.CriuClient;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.session.SandboxSession;
+import dev.crab.runtime.session.SessionArchive;
+import dev.crab.runtime.session.UncapturedPolicy;
+import dev.crab.runtime.snapshot.BtrfsSnapshotter;
+import dev.crab.runtime.snapshot.Snapshotter;
+import dev.crab.runtime.store.CheckpointStore;
+import dev.crab.runtime.store.DataDirectory;
+import dev.crab.runtime.store.Names;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Sandboxes that come back after a crash: the entry to the runtime. One per data directory and process is enough; thread-safe.
+ *
+ * <pre>{@code
+ * try (CrabRuntime crab = CrabRuntime.builder().build();
+ *         SandboxSession session = crab.open("ticket-42", SandboxSpec.defaults())) {
+ *     Turn turn = session.beginTurn();
+ *     session.sandbox().exec("make test");
+ *     turn.commit(position);
+ * }
+ * }</pre>
+ */
+public final class CrabRuntime implements AutoCloseable {
+    /** Where {@code ./crab setup} puts the one that it has tested. */
+    private static final Path SETUP_CRIU = Path.of("/usr/local/lib/crab/criu/criu");
+
+    private final CrabConfig config;
+
+    // Guarded by this.
+    private @Nullable RuntimeParts parts;
+    private boolean closed;
+
+    private CrabRuntime(CrabConfig config) {
+        this.config = config;
+    }
+
+    /**
+     * A builder whose settings go before system properties and environment. What is not set has the default:
+     *
+     * <ul>
+     *   <li>{@link Builder#dataDirectory}: {@code /var/lib/crab}
+     *   <li>{@link Builder#criu}: looked up at {@code /usr/local/lib/crab/criu/criu}, then in PATH
+     *   <li>{@link Builder#onUncaptured}: {@link UncapturedPolicy#FAIL}
+     *   <li>{@link Builder#keepGenerations}: 3
+     * </ul>
+     */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /** The settings in force. */
+    public CrabConfig config() {
+        return config;
+    }
+
+    /**
+     * Opens a session: makes it if there is none of that name, else brings its sandbox back to the last committed turn.
+     *
+     * @param sessionId 1 to 63 characters of {@code [a-z0-9_-]}, the first of {@code [a-z0-9]}
+     * @param spec what a new sandbox is like; a session that exists keeps the one it was made with
+     * @throws CrabException NAME_INVALID; SESSION_LOCKED with the owner's pid; JOURNAL_CORRUPT, MANIFEST_CORRUPT, OBJECT_CORRUPT,
+     *     SNAPSHOT_MISSING, RESTORE_FAILED, RESTORE_MISMATCH where it cannot be brought back whole (then nothing is); what
+     *     {@link CrabSupport} names where this host lacks something
+     */
+    public SandboxSession open(String sessionId, SandboxSpec spec) {
+        return parts().sessions().open(Names.session(sessionId), spec);
+    }
+
+    /**
+     * Opens a session that exists.
+     *
+     * @throws CrabException SESSION_UNKNOWN if it does not; else as {@link #open}
+     */
+    public SandboxSession resume(String sessionId) {
+        Names.session(sessionId);
+        if (!Files.isDirectory(data().session(sessionId))) {
+            throw CheckpointStore.unknown(data(), sessionId);
+        }
+        return parts().sessions().open(sessionId, null);
+    }
+
+    /** Names of the sessions in the data directory, sorted. */
+    public List<String> sessions() {
+        return data().sessions();
+    }
+
+    /**
+     * What the store holds of a session. Needs no lock: its owner may be alive.
+     *
+     * @throws CrabException NAME_INVALID, SESSION_UNKNOWN, JOURNAL_CORRUPT, FORMAT_UNKNOWN, IO_FAILED
+     */
+    public SessionArchive archive(String sessionId) {
+        return SessionArchive.read(data(), sessionId);
+    }
+
+    /** The pid of the living process that has the session open, if one has. */
+    public OptionalLong owner(String sessionId) {
+        return SessionArchive.owner(data(), sessionId);
+    }
+
+    /** The data directory. */
+    public DataDirectory data() {
+        return new DataDirectory(config.data());
+    }
+
+    /**
+     * Checks every kept generation of a session without restoring it; see {@link SessionArchive#verify}.
+     *
+     * @throws CrabException as {@link #archive}, for then nothing behind it can be checked; and BTRFS_MISSING, NOT_ROOT or
+     *     DATA_DIRECTORY_UNUSABLE where the snapshots cannot be reached
+     */
+    public void verify(String sessionId, Consumer<SessionArchive.Finding> onFinding) {
+        SessionArchive archive = archive(sessionId);
+        try (Snapshotter snapshots = BtrfsSnapshotter.open(config.data())) {
+            archive.verify(data(), snapshots, onFinding);
+        }
+    }
+
+    /**
+     * The CRIU binary that these settings lead to.
+     *
+     * @throws CrabException CRIU_MISSING
+     */
+    static Path criu(CrabConfig config) {
+        if (config.criu().isPresent()) {
+            return config.criu().get();
+        }
+        return Files.isExecutable(SETUP_CRIU)
+                ? SETUP_CRIU
+                : CriuClient.find(Optional.ofNullable(System.getenv("PATH")).orElse("/usr/sbin:/usr/bin"));
+    }
+
+    private synchronized RuntimeParts parts() {
+        if (closed) {
+            throw CrabException.of(
+                    ErrorCode.STATE_INVALID, "no session can be opened", "the runtime is closed", "make a new one");
+        }
+        if (parts == null) {
+            parts = RuntimeParts.make(config);
+        }
+        return parts;
+    }
+
+    /** Closes every session that is still open, and releases what the runtime holds of the host. Idempotent. */
+    @Override
+    public void close() {
+        RuntimeParts made;
+        synchronized (this) {
+            closed = true;
+            made = parts;
+            parts = null;
+        }
+        if (made != null) {
+            made.close();
+        }
+    }
+
+    /** Collects settings for a {@link CrabRuntime}. Not thread-safe. */
+    public static final class Builder {
+        private final Map<String, String> settings = new LinkedHashMap<>();
+
+        private Builder() {}
+
+        /** The data directory, an absolute path. Default: {@code /var/lib/crab}. */
+        public Builder dataDirectory(Path directory) {
+            return set(CrabConfig.DATA, directory.toString());
+        }
+
+        /** The CRIU binary, an absolute path. Default: looked up. */
+        public Builder criu(Path binary) {
+            return set(CrabConfig.CRIU, binary.toString());
+        }
+
+        /** What to do where processes cannot be captured. Default: {@link UncapturedPolicy#FAIL}. */
+        public Builder onUncaptured(UncapturedPolicy policy) {
+            return set(CrabConfig.ON_UNCAPTURED, policy.name());
+        }
+
+        /** How many of the newest generations stay in the store, 1 to 10000. Default: 3. */
+        public Builder keepGenerations(int count) {
+            return set(CrabConfig.KEEP, Integer.toString(count));
+        }
+
+        /** Any setting by its property name, as {@link CrabConfig} lists them. */
+        public Builder set(String property, String value) {
+            settings.put(property, value);
+            return this;
+        }
+
+        /**
+         * Makes the runtime. Touches neither the kernel nor the disk: that is left to the first session.
+         *
+         * @throws CrabException CONFIG_INVALID
+         */
+        public CrabRuntime build() {
+            return new CrabRuntime(CrabConfig.resolve(settings));
+        }
+    }
+}
