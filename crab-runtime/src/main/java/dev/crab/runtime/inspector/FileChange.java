@@ -1,12 +1,12 @@
 package dev.crab.runtime.inspector;
 
-import dev.crab.runtime.os.FileTree;
+import dev.crab.runtime.os.RootedTree;
 import java.util.Set;
 
 /**
  * One path whose file is not what it was.
  *
- * @param path in {@link FileTree}'s encoding
+ * @param path in {@link RootedTree}'s encoding
  * @param kind how it differs
  * @param subtree whether everything below the path is concerned too
  * @param inodes the numbers under which a process may hold the file: before, after, and in the image
@@ -22,7 +22,7 @@ record FileChange(String path, Kind kind, boolean subtree, Set<Long> inodes) {
 
     @Override
     public String toString() {
-        return kind.name().toLowerCase(java.util.Locale.ROOT) + " " + FileTree.display(path);
+        return kind.name().toLowerCase(java.util.Locale.ROOT) + " " + RootedTree.display(path);
     }
 
     /** Whether a process with these holdings holds this file, or cannot be told not to. */

@@ -1,6 +1,6 @@
 package dev.crab.runtime.inspector;
 
-import dev.crab.runtime.os.FileTree;
+import dev.crab.runtime.os.RootedTree;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * What a process holds open, mapped or otherwise, as /proc tells it.
  *
- * @param paths files and directories as paths within the sandbox, in {@link FileTree}'s encoding
+ * @param paths files and directories as paths within the sandbox, in {@link RootedTree}'s encoding
  * @param inodes inode numbers of those files, as the overlay shows them
  * @param pipes inode numbers of pipes and FIFOs
  * @param sockets inode numbers of sockets
@@ -83,7 +83,7 @@ record Holdings(
         }
 
         private void file(String link) throws IOException {
-            String target = FileTree.readLink(link);
+            String target = RootedTree.readLink(link);
             if (target == null) {
                 return;
             }

@@ -1,7 +1,7 @@
 package dev.crab.runtime.inspector;
 
-import dev.crab.runtime.os.FileTree;
-import dev.crab.runtime.os.FileTree.Node;
+import dev.crab.runtime.os.RootedTree;
+import dev.crab.runtime.os.RootedTree.Node;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -35,17 +35,17 @@ final class UpperFiles implements AutoCloseable {
 
     private record Entry(Node node, String attributes, boolean opaque) {}
 
-    private final FileTree upper;
-    private final FileTree lower;
+    private final RootedTree upper;
+    private final RootedTree lower;
     private @Nullable Map<String, Entry> baseline = new HashMap<>();
     private @Nullable Map<String, Entry> current = new HashMap<>();
     private long baselineTime;
     private long currentTime;
 
     UpperFiles(Path upper, Path lower) {
-        this.upper = FileTree.open(upper);
+        this.upper = RootedTree.open(upper);
         try {
-            this.lower = FileTree.open(lower);
+            this.lower = RootedTree.open(lower);
         } catch (RuntimeException e) {
             this.upper.close();
             throw e;
@@ -119,19 +119,19 @@ final class UpperFiles implements AutoCloseable {
         Node b = entry.node;
         boolean seen = anyWritten || written.contains(b.inode());
         if (a.equals(b)) {
-            boolean racy = b.type() == FileTree.REGULAR && b.changed() >= baselineTime - CLOCK_GRAIN_NANOS;
+            boolean racy = b.type() == RootedTree.REGULAR && b.changed() >= baselineTime - CLOCK_GRAIN_NANOS;
             return racy && written.contains(b.inode()) ? FileChange.Kind.REWRITTEN : null;
         }
         if (a.inode() != b.inode() || a.type() != b.type()) {
             return isWhiteout(b) ? FileChange.Kind.REMOVED : FileChange.Kind.REPLACED;
         }
-        if (!sameMetadata(a, b) || (a.links() != b.links() && b.type() != FileTree.DIRECTORY)) {
+        if (!sameMetadata(a, b) || (a.links() != b.links() && b.type() != RootedTree.DIRECTORY)) {
             return FileChange.Kind.CHANGED;
         }
         if (a.flags() != b.flags() || !old.attributes.equals(entry.attributes)) {
             return FileChange.Kind.CHANGED;
         }
-        return seen && b.type() != FileTree.DIRECTORY ? FileChange.Kind.REWRITTEN : null;
+        return seen && b.type() != RootedTree.DIRECTORY ? FileChange.Kind.REWRITTEN : null;
     }
 
     private FileChange.@Nullable Kind comparedWithImage(
@@ -156,8 +156,8 @@ final class UpperFiles implements AutoCloseable {
 
     private boolean sameBytes(String path, Node node, boolean seen) {
         return switch (node.type()) {
-            case FileTree.REGULAR -> node.size() > MAX_COMPARED ? !seen : upper.sameContent(path, lower);
-            case FileTree.SYMLINK -> {
+            case RootedTree.REGULAR -> node.size() > MAX_COMPARED ? !seen : upper.sameContent(path, lower);
+            case RootedTree.SYMLINK -> {
                 String target = upper.link(path);
                 yield target != null && target.equals(lower.link(path));
             }
@@ -170,14 +170,14 @@ final class UpperFiles implements AutoCloseable {
                 && a.uid() == b.uid()
                 && a.gid() == b.gid()
                 && a.device() == b.device()
-                && (a.type() == FileTree.DIRECTORY || (a.size() == b.size() && a.modified() == b.modified()));
+                && (a.type() == RootedTree.DIRECTORY || (a.size() == b.size() && a.modified() == b.modified()));
     }
 
     /** Whether the image's file of that path showed through the layer at the baseline. */
     private static boolean imageWasVisible(String path, Map<String, Entry> before) {
         for (int end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
             Entry parent = before.get(path.substring(0, end));
-            if (parent != null && (parent.opaque || parent.node.type() != FileTree.DIRECTORY)) {
+            if (parent != null && (parent.opaque || parent.node.type() != RootedTree.DIRECTORY)) {
                 return false;
             }
         }
@@ -191,8 +191,8 @@ final class UpperFiles implements AutoCloseable {
                 new @Nullable Node[] {old == null ? null : old.node, entry == null ? null : entry.node, lower.stat(path)
                 }) {
             if (node != null) {
-                subtree |= node.type() == FileTree.DIRECTORY;
-                if (node.type() != FileTree.DIRECTORY) {
+                subtree |= node.type() == RootedTree.DIRECTORY;
+                if (node.type() != RootedTree.DIRECTORY) {
                     inodes.add(node.inode());
                 }
             }
@@ -203,7 +203,7 @@ final class UpperFiles implements AutoCloseable {
 
     private Entry entry(String path, Node node) {
         String attributes = upper.attributes(path, UpperFiles::counts);
-        boolean opaque = node.type() == FileTree.DIRECTORY
+        boolean opaque = node.type() == RootedTree.DIRECTORY
                 && !attributes.isEmpty()
                 && !upper.attributes(path, "trusted.overlay.opaque"::equals).isEmpty();
         return new Entry(node, attributes, opaque);
@@ -219,7 +219,7 @@ final class UpperFiles implements AutoCloseable {
     }
 
     private static boolean isWhiteout(Node node) {
-        return node.type() == FileTree.CHARACTER_DEVICE && node.device() == 0;
+        return node.type() == RootedTree.CHARACTER_DEVICE && node.device() == 0;
     }
 
     private static long nanosSinceEpoch() {

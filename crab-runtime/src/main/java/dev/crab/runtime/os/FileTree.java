@@ -3,344 +3,433 @@ package dev.crab.runtime.os;
 import com.sun.jna.LastErrorException;
 import com.sun.jna.Memory;
 import com.sun.jna.Native;
-import com.sun.jna.NativeLong;
 import com.sun.jna.Pointer;
-import dev.crab.runtime.error.CrabException;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
+import java.nio.file.FileSystemException;
+import java.nio.file.FileSystemLoopException;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
-import java.util.ArrayDeque;
-import java.util.Deque;
-import java.util.HashMap;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
 import java.util.HexFormat;
-import java.util.Map;
-import java.util.TreeSet;
-import java.util.function.Predicate;
-import org.jspecify.annotations.Nullable;
+import java.util.List;
+import java.util.SortedMap;
+import java.util.TreeMap;
 
 /**
- * A directory tree that something hostile may be changing: metadata in bulk, without ever following a symbolic link or leaving the tree.
+ * Walks a directory tree that others filled, exactly: names are bytes, whatever encoding this process believes in (Java's own paths lose
+ * what does not fit it), no link is followed, and each step goes from an open directory, so that paths may be longer than the kernel
+ * takes at once.
  *
- * <p>Paths are relative to the root, begin with a slash ("/" is the root), and hold the name's bytes as Latin-1, so that every name
- * survives the way through a Java string; {@link #display} turns them into text. Not thread-safe.
+ * <p>The tree must not change meanwhile. Order: a directory before its entries, the entries by name as unsigned bytes.
  */
-public final class FileTree implements AutoCloseable {
-    /** Bits of {@link Node#mode}: the type. */
-    public static final int TYPE_MASK = 0170000;
-
-    public static final int REGULAR = 0100000;
-    public static final int DIRECTORY = 0040000;
-    public static final int SYMLINK = 0120000;
-    public static final int CHARACTER_DEVICE = 0020000;
-
-    private static final int AT_SYMLINK_NOFOLLOW = 0x100;
-    private static final int AT_EMPTY_PATH = 0x1000;
-    private static final int STATX_BASIC_STATS = 0x7ff;
-    private static final int O_NONBLOCK = 04000;
-    private static final int RESOLVE_BENEATH = 0x08;
-    private static final int ENTRIES = 1 << 16;
-    private static final int MAX_ATTRIBUTES = 1 << 16;
-    private static final int MAX_LINK = 1 << 13;
-    private static final int ENOENT = 2;
-    private static final int ENOTDIR = 20;
-    private static final int ELOOP = 40;
-    private static final int ENODATA = 61;
-
-    /**
-     * What statx tells of a file, without its times of access and birth.
-     *
-     * @param mode type and permissions
-     * @param links hard links
-     * @param device major << 32 | minor of a device node
-     * @param size bytes
-     * @param modified time of the last content change, ns since 1970
-     * @param changed time of the last change of content or metadata, ns since 1970; set by the kernel alone
-     * @param flags the attributes that the file system reports (immutable, append only, compressed, …)
-     */
-    public record Node(
-            int mode,
-            long inode,
-            int links,
-            int uid,
-            int gid,
-            long device,
-            long size,
-            long modified,
-            long changed,
-            long flags) {
-        public int type() {
-            return mode & TYPE_MASK;
-        }
+public final class FileTree {
+    /** What is called for each entry. */
+    @FunctionalInterface
+    public interface Visitor {
+        /** The entry, whose {@link Entry#sha256} can be asked for only during this call. */
+        void visit(Entry entry) throws IOException;
     }
 
-    /** Direct mapping: these are called once per file. */
+    /** Directories may be nested this deep; a deeper tree is refused. */
+    public static final int MAX_DEPTH = 2000;
+
+    /** Files up to this many bytes have plain digests: 1 MiB. */
+    public static final long PLAIN_DIGEST_LIMIT = 1 << 20;
+
+    private static final Comparator<byte[]> BYTES = Arrays::compareUnsigned;
+    private static final int AT_SYMLINK_NOFOLLOW = 0x100;
+    private static final int STATX_BASIC_STATS = 0x7ff;
+    private static final int S_IFMT = 0170000;
+    private static final int SEEK_DATA = 3;
+    private static final int EIO = 5;
+    private static final int ENXIO = 6;
+    private static final int BUFFER = 1 << 17;
+    private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(BUFFER);
+
+    /** Direct mapping: a tree of ten thousand files takes fifty thousand calls. */
     private static final class Calls {
         static {
             Native.register(Calls.class, "c");
         }
 
-        static native int statx(int directory, Pointer path, int flags, int mask, Pointer result)
+        static native int openat(int directory, byte[] name, int flags, int mode) throws LastErrorException;
+
+        static native long getdents64(int fd, Pointer buffer, long size) throws LastErrorException;
+
+        static native int statx(int directory, byte[] name, int flags, int mask, Pointer result)
                 throws LastErrorException;
 
-        static native NativeLong getdents64(int fd, Pointer buffer, NativeLong size) throws LastErrorException;
+        static native long readlinkat(int directory, byte[] name, Pointer buffer, long size) throws LastErrorException;
 
-        static native NativeLong readlinkat(int fd, Pointer path, Pointer buffer, NativeLong size)
-                throws LastErrorException;
+        static native long llistxattr(byte[] path, Pointer list, long size) throws LastErrorException;
 
-        static native NativeLong listxattr(String path, Pointer list, NativeLong size) throws LastErrorException;
+        static native long lgetxattr(byte[] path, byte[] name, Pointer value, long size) throws LastErrorException;
 
-        static native NativeLong getxattr(String path, Pointer name, Pointer value, NativeLong size)
-                throws LastErrorException;
+        static native long pread(int fd, Pointer buffer, long size, long offset) throws LastErrorException;
+
+        static native long lseek(int fd, long offset, int whence) throws LastErrorException;
     }
 
-    private final NativeFd root;
-    private final Memory result = new Memory(256);
-    private final Memory entries = new Memory(ENTRIES);
-    private final Memory empty = new Memory(1);
-    private final Memory how = new Memory(24);
+    private final Visitor visitor;
+    private final Memory buffer = new Memory(BUFFER);
+    private final Memory stat = new Memory(256);
+    private final ByteBuffer view = buffer.getByteBuffer(0, BUFFER);
+    private final MessageDigest sha256;
 
-    private FileTree(NativeFd root) {
-        this.root = root;
-        empty.setByte(0, (byte) 0);
-    }
-
-    /** Opens the tree below a directory. */
-    public static FileTree open(Path directory) {
+    private FileTree(Visitor visitor) {
+        this.visitor = visitor;
         try {
-            return new FileTree(new NativeFd(
-                    LibC.C.open(directory.toString(), LibC.O_RDONLY | LibC.O_DIRECTORY | LibC.O_CLOEXEC, 0)));
-        } catch (LastErrorException e) {
-            throw failed("directory " + directory + " cannot be opened", e);
-        }
-    }
-
-    /**
-     * Every file below the root, the root itself left out. What vanishes while it is read is left out too.
-     *
-     * @param limit most files to list
-     * @return null if there are more
-     */
-    public @Nullable Map<String, Node> scan(int limit) {
-        Map<String, Node> nodes = new HashMap<>();
-        Deque<String> directories = new ArrayDeque<>();
-        directories.add("/");
-        while (!directories.isEmpty()) {
-            String directory = directories.removeLast();
-            try (NativeFd fd = open(directory, LibC.O_RDONLY | LibC.O_DIRECTORY)) {
-                if (fd != null && !list(fd.number(), directory, nodes, directories, limit)) {
-                    return null;
-                }
-            }
-        }
-        return nodes;
-    }
-
-    /** One file, or null if the path leads to none without a symbolic link on its way. */
-    public @Nullable Node stat(String path) {
-        try (NativeFd fd = open(path, LibC.O_PATH)) {
-            return fd == null ? null : stat(fd.number(), empty, AT_EMPTY_PATH);
-        }
-    }
-
-    /**
-     * A digest of a file's extended attributes, names and values; the empty string if it has none or is gone.
-     *
-     * @param counted which names to include
-     */
-    public String attributes(String path, Predicate<String> counted) {
-        try (NativeFd fd = open(path, LibC.O_PATH)) {
-            if (fd == null) {
-                return "";
-            }
-            String self = "/proc/self/fd/" + fd.number();
-            try (Memory list = new Memory(MAX_ATTRIBUTES)) {
-                int length = Calls.listxattr(self, list, new NativeLong(MAX_ATTRIBUTES))
-                        .intValue();
-                return length == 0 ? "" : digest(self, list, length, counted);
-            } catch (LastErrorException e) {
-                return "unreadable, errno " + e.getErrorCode();
-            }
-        }
-    }
-
-    /** The target of a symbolic link, or null if the path is none. */
-    public @Nullable String link(String path) {
-        try (NativeFd fd = open(path, LibC.O_PATH)) {
-            if (fd == null) {
-                return null;
-            }
-            long length = Calls.readlinkat(fd.number(), empty, entries, new NativeLong(ENTRIES))
-                    .longValue();
-            return new String(entries.getByteArray(0, (int) length), StandardCharsets.ISO_8859_1);
-        } catch (LastErrorException e) {
-            return null;
-        }
-    }
-
-    /** Where a symbolic link of the host points to, byte for byte as Latin-1, or null if it is gone; made for the links of /proc. */
-    public static @Nullable String readLink(String hostPath) {
-        try (Memory path = new Memory(hostPath.length() + 1L);
-                Memory target = new Memory(MAX_LINK)) {
-            path.setString(0, hostPath, "ISO-8859-1");
-            long length = Calls.readlinkat(LibC.AT_FDCWD, path, target, new NativeLong(MAX_LINK))
-                    .longValue();
-            return new String(target.getByteArray(0, (int) length), StandardCharsets.ISO_8859_1);
-        } catch (LastErrorException e) {
-            return null;
-        }
-    }
-
-    /** Whether the regular file of that path has the same bytes in both trees; false if it is missing in one. */
-    public boolean sameContent(String path, FileTree other) {
-        try (NativeFd mine = open(path, LibC.O_RDONLY | O_NONBLOCK);
-                NativeFd theirs = other.open(path, LibC.O_RDONLY | O_NONBLOCK)) {
-            return mine != null
-                    && theirs != null
-                    && Files.mismatch(
-                                    Path.of("/proc/self/fd/" + mine.number()),
-                                    Path.of("/proc/self/fd/" + theirs.number()))
-                            < 0;
-        } catch (IOException e) {
-            return false;
-        }
-    }
-
-    /** A path as text; bytes that are no UTF-8 show as replacement characters. */
-    public static String display(String path) {
-        return new String(path.getBytes(StandardCharsets.ISO_8859_1), StandardCharsets.UTF_8);
-    }
-
-    @Override
-    public void close() {
-        root.close();
-    }
-
-    private @Nullable NativeFd open(String path, int flags) {
-        byte[] bytes = ("." + path).getBytes(StandardCharsets.ISO_8859_1);
-        try (Memory name = new Memory(bytes.length + 1L)) {
-            name.write(0, bytes, 0, bytes.length);
-            name.setByte(bytes.length, (byte) 0);
-            how.setLong(0, flags | (long) LibC.O_NOFOLLOW | LibC.O_CLOEXEC);
-            how.setLong(8, 0);
-            how.setLong(16, RESOLVE_BENEATH | LibC.RESOLVE_NO_SYMLINKS | LibC.RESOLVE_NO_MAGICLINKS);
-            return new NativeFd(LibC.C
-                    .syscall(new NativeLong(LibC.SYS_OPENAT2), root.number(), name, how, new NativeLong(24))
-                    .intValue());
-        } catch (LastErrorException e) {
-            if (e.getErrorCode() == ENOENT || e.getErrorCode() == ENOTDIR || e.getErrorCode() == ELOOP) {
-                return null;
-            }
-            throw failed("file " + display(path) + " cannot be opened", e);
-        }
-    }
-
-    /** Reads one directory (struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name). */
-    private boolean list(int fd, String directory, Map<String, Node> nodes, Deque<String> directories, int limit) {
-        String prefix = directory.equals("/") ? directory : directory + "/";
-        while (true) {
-            int length;
-            try {
-                length = Calls.getdents64(fd, entries, new NativeLong(ENTRIES)).intValue();
-            } catch (LastErrorException e) {
-                if (e.getErrorCode() == ENOENT) {
-                    return true; // removed while it was read
-                }
-                throw failed("directory " + display(directory) + " cannot be read", e);
-            }
-            if (length == 0) {
-                return true;
-            }
-            for (int at = 0; at < length; at += entries.getShort(at + 16L) & 0xffff) {
-                String name = entries.getString(at + 19L, "ISO-8859-1");
-                if (name.equals(".") || name.equals("..")) {
-                    continue;
-                }
-                Node node = stat(fd, entries.share(at + 19L), AT_SYMLINK_NOFOLLOW);
-                if (node == null) {
-                    continue;
-                }
-                if (nodes.size() >= limit) {
-                    return false;
-                }
-                nodes.put(prefix + name, node);
-                if (node.type() == DIRECTORY) {
-                    directories.add(prefix + name);
-                }
-            }
-        }
-    }
-
-    /** struct statx, linux/stat.h. */
-    private @Nullable Node stat(int directory, Pointer name, int flags) {
-        try {
-            Calls.statx(directory, name, flags, STATX_BASIC_STATS, result);
-        } catch (LastErrorException e) {
-            if (e.getErrorCode() == ENOENT) {
-                return null;
-            }
-            throw failed("a file cannot be examined", e);
-        }
-        return new Node(
-                result.getShort(28) & 0xffff,
-                result.getLong(32),
-                result.getInt(16),
-                result.getInt(20),
-                result.getInt(24),
-                (long) result.getInt(128) << 32 | result.getInt(132),
-                result.getLong(40),
-                result.getLong(112) * 1_000_000_000L + result.getInt(120),
-                result.getLong(96) * 1_000_000_000L + result.getInt(104),
-                result.getLong(8));
-    }
-
-    private static String digest(String self, Memory list, int length, Predicate<String> counted) {
-        TreeSet<String> names = new TreeSet<>();
-        Map<String, Pointer> places = new HashMap<>();
-        for (int at = 0; at < length; ) {
-            String name = list.getString(at, "ISO-8859-1");
-            if (counted.test(name)) {
-                names.add(name);
-                places.put(name, list.share(at));
-            }
-            at += name.length() + 1;
-        }
-        if (names.isEmpty()) {
-            return "";
-        }
-        MessageDigest digest = sha256();
-        try (Memory value = new Memory(MAX_ATTRIBUTES)) {
-            for (String name : names) {
-                digest.update((name + "\0").getBytes(StandardCharsets.ISO_8859_1));
-                try {
-                    Pointer place = places.get(name);
-                    int size = place == null
-                            ? 0
-                            : Calls.getxattr(self, place, value, new NativeLong(MAX_ATTRIBUTES))
-                                    .intValue();
-                    digest.update((size + "\0").getBytes(StandardCharsets.ISO_8859_1));
-                    digest.update(value.getByteArray(0, size));
-                } catch (LastErrorException e) {
-                    if (e.getErrorCode() != ENODATA) {
-                        digest.update(("errno " + e.getErrorCode()).getBytes(StandardCharsets.ISO_8859_1));
-                    }
-                }
-            }
-        }
-        return HexFormat.of().formatHex(digest.digest());
-    }
-
-    private static MessageDigest sha256() {
-        try {
-            return MessageDigest.getInstance("SHA-256");
+            this.sha256 = MessageDigest.getInstance("SHA-256");
         } catch (NoSuchAlgorithmException e) {
             throw new IllegalStateException("every Java platform has SHA-256", e);
         }
     }
 
-    private static CrabException failed(String what, LastErrorException e) {
-        return CrabException.io(what, new IOException(e.getMessage(), e));
+    /** Visits the root (with an empty path) and everything below it. */
+    public static void walk(Path root, Visitor visitor) throws IOException {
+        FileTree tree = new FileTree(visitor);
+        try (tree.buffer;
+                tree.stat;
+                NativeFd top = openDirectory(LibC.AT_FDCWD, cString(root.toString()), new byte[0])) {
+            // "." of the directory itself, so that the root is described like every other entry.
+            tree.visitor.visit(tree.describe(top, cString("."), new byte[0]));
+            tree.descend(top, new byte[0], 0);
+        } catch (LastErrorException e) {
+            throw IoErrors.asIoException(root.toString(), e);
+        }
+    }
+
+    private void descend(NativeFd directory, byte[] path, int depth) throws IOException {
+        if (depth > MAX_DEPTH) {
+            throw new FileSystemLoopException(printable(path) + ": directories are nested deeper than " + MAX_DEPTH);
+        }
+        for (byte[] name : names(directory)) {
+            byte[] child = join(path, name);
+            byte[] cName = Arrays.copyOf(name, name.length + 1);
+            try {
+                Entry entry = describe(directory, cName, child);
+                visitor.visit(entry);
+                entry.tree = null;
+                if (entry.type() == Entry.Type.DIRECTORY) {
+                    try (NativeFd fd = openDirectory(directory.number(), cName, child)) {
+                        descend(fd, child, depth + 1);
+                    }
+                }
+            } catch (LastErrorException e) {
+                throw IoErrors.asIoException(printable(child), e);
+            }
+        }
+    }
+
+    private List<byte[]> names(NativeFd directory) {
+        List<byte[]> names = new ArrayList<>();
+        long length;
+        while ((length = Calls.getdents64(directory.number(), buffer, BUFFER)) > 0) {
+            // struct linux_dirent64: u64 d_ino, s64 d_off, u16 d_reclen, u8 d_type, char d_name[]
+            for (long at = 0; at < length; at += buffer.getShort(at + 16) & 0xffff) {
+                int size = (int) buffer.indexOf(at + 19, (byte) 0);
+                byte[] name = buffer.getByteArray(at + 19, size);
+                if (!(size == 1 && name[0] == '.') && !(size == 2 && name[0] == '.' && name[1] == '.')) {
+                    names.add(name);
+                }
+            }
+        }
+        names.sort(BYTES);
+        return names;
+    }
+
+    private Entry describe(NativeFd directory, byte[] cName, byte[] path) {
+        // struct statx of linux/stat.h: nlink 16, uid 20, gid 24, mode 28, ino 32, size 40, ctime 96, mtime 112, rdev
+        // 128/132
+        Calls.statx(directory.number(), cName, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, stat);
+        Entry entry = new Entry(path);
+        entry.links = Integer.toUnsignedLong(stat.getInt(16));
+        entry.uid = Integer.toUnsignedLong(stat.getInt(20));
+        entry.gid = Integer.toUnsignedLong(stat.getInt(24));
+        int mode = stat.getShort(28) & 0xffff;
+        entry.type = Entry.Type.of(mode & S_IFMT);
+        entry.permissions = mode & ~S_IFMT;
+        entry.inode = stat.getLong(32);
+        entry.size = entry.type == Entry.Type.FILE ? stat.getLong(40) : 0;
+        entry.changedSeconds = stat.getLong(96);
+        entry.changedNanos = stat.getInt(104);
+        entry.modifiedSeconds = stat.getLong(112);
+        entry.modifiedNanos = stat.getInt(120);
+        entry.deviceMajor = Integer.toUnsignedLong(stat.getInt(128));
+        entry.deviceMinor = Integer.toUnsignedLong(stat.getInt(132));
+        if (entry.type == Entry.Type.SYMLINK) {
+            int length = (int) Calls.readlinkat(directory.number(), cName, buffer, BUFFER);
+            entry.target = buffer.getByteArray(0, length);
+        }
+        entry.attributes = attributes(directory, cName);
+        entry.tree = this;
+        entry.directory = directory;
+        entry.cName = cName;
+        return entry;
+    }
+
+    /** Extended attributes can only be asked for by a path: one through the open directory, so that it is short and follows nothing. */
+    private SortedMap<String, byte[]> attributes(NativeFd directory, byte[] cName) {
+        SortedMap<String, byte[]> attributes = new TreeMap<>();
+        byte[] path = join(("/proc/self/fd/" + directory.number()).getBytes(StandardCharsets.US_ASCII), cName);
+        int length;
+        try {
+            length = (int) Calls.llistxattr(path, buffer, BUFFER);
+        } catch (LastErrorException e) {
+            if (e.getErrorCode() == IoErrors.ENOTSUP) {
+                return attributes;
+            }
+            throw e;
+        }
+        byte[] list = buffer.getByteArray(0, length);
+        for (int at = 0; at < length; ) {
+            int end = at;
+            while (list[end] != 0) {
+                end++;
+            }
+            byte[] name = Arrays.copyOfRange(list, at, end + 1);
+            int size = (int) Calls.lgetxattr(path, name, buffer, BUFFER);
+            attributes.put(new String(list, at, end - at, StandardCharsets.ISO_8859_1), buffer.getByteArray(0, size));
+            at = end + 1;
+        }
+        return attributes;
+    }
+
+    private String digest(NativeFd directory, byte[] cName, long size) {
+        int flags = LibC.O_RDONLY | LibC.O_NOFOLLOW | LibC.O_CLOEXEC;
+        try (NativeFd fd = new NativeFd(Calls.openat(directory.number(), cName, flags, 0))) {
+            sha256.reset();
+            if (size <= PLAIN_DIGEST_LIMIT) {
+                for (long offset = 0; offset < size; offset += BUFFER) {
+                    sha256.update(block(fd, offset, size));
+                }
+            } else {
+                digestBlocks(fd, size);
+            }
+            return HexFormat.of().formatHex(sha256.digest());
+        }
+    }
+
+    /** Holes are jumped over, so that a file of a terabyte of nothing costs nothing; and data that is zero counts as a hole. */
+    private void digestBlocks(NativeFd fd, long size) {
+        ByteBuffer number = ByteBuffer.allocate(8);
+        long offset = 0;
+        while ((offset = nextData(fd, offset)) < size) {
+            offset = offset / BUFFER * BUFFER;
+            ByteBuffer block = block(fd, offset, size);
+            if (block.mismatch(ZEROS.duplicate().limit(block.limit())) >= 0) {
+                sha256.update(number.putLong(0, offset).rewind());
+                sha256.update(block);
+            }
+            offset += BUFFER;
+        }
+        sha256.update(number.putLong(0, size).rewind());
+    }
+
+    private static long nextData(NativeFd fd, long offset) {
+        try {
+            return Calls.lseek(fd.number(), offset, SEEK_DATA);
+        } catch (LastErrorException e) {
+            if (e.getErrorCode() == ENXIO) {
+                return Long.MAX_VALUE;
+            }
+            throw e;
+        }
+    }
+
+    /** The file's bytes from that offset to the end of the block or the file; what cannot be read counts as the tree having changed. */
+    private ByteBuffer block(NativeFd fd, long offset, long size) {
+        int wanted = (int) Math.min(BUFFER, size - offset);
+        int got = 0;
+        while (got < wanted) {
+            int length = (int) Calls.pread(fd.number(), buffer.share(got), wanted - got, offset + got);
+            if (length == 0) {
+                throw new LastErrorException(EIO);
+            }
+            got += length;
+        }
+        return view.duplicate().limit(wanted);
+    }
+
+    private static NativeFd openDirectory(int at, byte[] cName, byte[] path) throws IOException {
+        int flags = LibC.O_RDONLY | LibC.O_DIRECTORY | LibC.O_NOFOLLOW | LibC.O_CLOEXEC;
+        try {
+            return new NativeFd(Calls.openat(at, cName, flags, 0));
+        } catch (LastErrorException e) {
+            throw new FileSystemException(printable(path), null, IoErrors.text(e.getErrorCode()));
+        }
+    }
+
+    private static byte[] cString(String path) {
+        byte[] bytes = path.getBytes(StandardCharsets.UTF_8);
+        return Arrays.copyOf(bytes, bytes.length + 1);
+    }
+
+    private static byte[] join(byte[] directory, byte[] name) {
+        byte[] path = Arrays.copyOf(directory, directory.length + 1 + name.length);
+        path[directory.length] = '/';
+        System.arraycopy(name, 0, path, directory.length + 1, name.length);
+        return path;
+    }
+
+    private static String printable(byte[] path) {
+        return path.length == 0 ? "/" : new String(path, StandardCharsets.UTF_8);
+    }
+
+    /** One entry of a tree as the kernel describes it. */
+    @SuppressWarnings("NullAway.Init") // filled in by describe, which is the only one to make one
+    public static final class Entry {
+        /** Kinds of entries. */
+        public enum Type {
+            FILE('f', 0100000),
+            DIRECTORY('d', 0040000),
+            SYMLINK('l', 0120000),
+            FIFO('p', 0010000),
+            SOCKET('s', 0140000),
+            CHARACTER('c', 0020000),
+            BLOCK('b', 0060000);
+
+            private final char letter;
+            private final int mode;
+
+            Type(char letter, int mode) {
+                this.letter = letter;
+                this.mode = mode;
+            }
+
+            /** One letter, as find(1) prints it. */
+            public char letter() {
+                return letter;
+            }
+
+            static Type of(int mode) {
+                for (Type type : values()) {
+                    if (type.mode == mode) {
+                        return type;
+                    }
+                }
+                throw new IllegalStateException("unknown file type " + Integer.toOctalString(mode));
+            }
+        }
+
+        private final byte[] path;
+        private Type type;
+        private int permissions;
+        private long inode;
+        private long links;
+        private long uid;
+        private long gid;
+        private long size;
+        private long modifiedSeconds;
+        private int modifiedNanos;
+        private long changedSeconds;
+        private int changedNanos;
+        private long deviceMajor;
+        private long deviceMinor;
+        private byte[] target = new byte[0];
+        private SortedMap<String, byte[]> attributes;
+
+        @org.jspecify.annotations.Nullable
+        private FileTree tree;
+
+        private NativeFd directory;
+        private byte[] cName;
+
+        private Entry(byte[] path) {
+            this.path = path;
+        }
+
+        /** Path below the root, with a leading slash; empty for the root itself. Not a copy. */
+        public byte[] path() {
+            return path;
+        }
+
+        public Type type() {
+            return type;
+        }
+
+        /** Permission bits with set-id and sticky bits, 0 to 07777. */
+        public int permissions() {
+            return permissions;
+        }
+
+        public long inode() {
+            return inode;
+        }
+
+        public long links() {
+            return links;
+        }
+
+        public long uid() {
+            return uid;
+        }
+
+        public long gid() {
+            return gid;
+        }
+
+        /** Bytes of a regular file, else 0. */
+        public long size() {
+            return size;
+        }
+
+        /** Seconds since 1970 of the last change of content. */
+        public long modifiedSeconds() {
+            return modifiedSeconds;
+        }
+
+        public int modifiedNanos() {
+            return modifiedNanos;
+        }
+
+        /** Seconds since 1970 of the last change of content or metadata, as the kernel's clock said; nobody can set it. */
+        public long changedSeconds() {
+            return changedSeconds;
+        }
+
+        public int changedNanos() {
+            return changedNanos;
+        }
+
+        public long deviceMajor() {
+            return deviceMajor;
+        }
+
+        public long deviceMinor() {
+            return deviceMinor;
+        }
+
+        /** Target of a symbolic link, else empty. Not a copy. */
+        public byte[] target() {
+            return target;
+        }
+
+        /** Extended attributes; each char of a name is one byte. */
+        public SortedMap<String, byte[]> attributes() {
+            return attributes;
+        }
+
+        /**
+         * Digest of a regular file's content in hexadecimal. Up to {@link #PLAIN_DIGEST_LIMIT} bytes: its SHA-256. Longer: the SHA-256 of,
+         * for each aligned block of 128 KiB that has a byte other than zero, its offset (8 bytes, big-endian) and its bytes; and at the end
+         * the file's length (8 bytes, big-endian).
+         */
+        public String sha256() throws IOException {
+            FileTree open = tree;
+            if (open == null || type != Type.FILE) {
+                throw new IllegalStateException("no content at hand");
+            }
+            try {
+                return open.digest(directory, cName, size);
+            } catch (LastErrorException e) {
+                throw IoErrors.asIoException(printable(path), e);
+            }
+        }
     }
 }
