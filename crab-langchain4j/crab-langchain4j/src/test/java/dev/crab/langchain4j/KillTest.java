@@ -13,13 +13,15 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** An agent's JVM is killed by SIGKILL at a named point and started again; the model's server outlives it. */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class KillTest {
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -27,21 +29,26 @@ class KillTest {
     Path work;
 
     private ScriptedModel model;
+    private JsonNode whole;
 
-    @BeforeEach
-    void script() {
+    @BeforeAll
+    void uncrashedRun(@TempDir Path directory) throws Exception {
         model = new ScriptedModel()
                 .calls(null, call("c1", "A"), call("c2", "B"))
-                .calls("c2", call("c3", "C"), new ScriptedModel.Call("m1", "mail", "arg0", "hello"))
+                .calls("c2", call("c3", "C"), new ScriptedModel.Call("m1", "mail", "text", "hello"))
                 .calls("m1", call("c4", "D"))
                 .says("c4", "all done");
+        run(directory, null);
+        whole = outcome;
+        assertThat(model.requests()).hasSize(5);
+        assertThat(whole.path("log").asText()).isEqualTo("A\nB\nC\nD\n");
     }
 
     private static ScriptedModel.Call call(String id, String line) {
         return new ScriptedModel.Call(id, "append", "line", line);
     }
 
-    @AfterEach
+    @AfterAll
     void stop() {
         model.close();
     }
@@ -56,19 +63,14 @@ class KillTest {
         "commit.recorded@1, 6", "commit.recorded@2, 6", "commit.recorded@3, 6"
     })
     void agent_killedAtPoint_endsAsIfUncrashed(String point, int requestsAtMost) throws Exception {
-        run(work.resolve("whole"), null);
-        JsonNode whole = outcome;
-        int requestsOfWhole = model.requests().size();
-        assertThat(requestsOfWhole).isEqualTo(5);
-        assertThat(whole.path("log").asText()).isEqualTo("A\nB\nC\nD\n");
-
-        Path killed = work.resolve("killed");
+        int requestsBefore = model.requests().size();
+        Path killed = work;
         run(killed, point);
         assertThat(outcome).as("the agent must not have finished").isNull();
         run(killed, null);
 
         assertThat(outcome).isEqualTo(whole);
-        assertThat(model.requests().size() - requestsOfWhole).isBetween(5, requestsAtMost);
+        assertThat(model.requests().size() - requestsBefore).isBetween(5, requestsAtMost);
         List<String> executions = Files.readAllLines(killed.resolve("executions"));
         int turn = turnOf(point);
         assertThat(count(executions, "append A")).isEqualTo(turn == 1 && ranBefore(point, 1) ? 2 : 1);
@@ -110,6 +112,8 @@ class KillTest {
                 ProcessHandle.current().info().command().orElse("java"),
                 "-cp",
                 System.getProperty("java.class.path"),
+                "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC",
                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"));
         command.addAll(RuntimeMode.jvmOptions(directory));
         if (point != null) {
