@@ -39,7 +39,8 @@ class CriuClientTest {
         Path images = Files.createDirectory(directory.resolve("images"));
         assertThat(images).exists();
         // No child: its pid might linger as a zombie until the host's own pid 1 looks, and could then not be restored.
-        String loop = "exec 9<> <(:); while :; do i=$((i+1)); echo $i > " + directory + "/count; read -t 0.02 -u 9; done";
+        String loop =
+                "exec 9<> <(:); while :; do i=$((i+1)); echo $i > " + directory + "/count; read -t 0.02 -u 9; done";
         shell = ChildProcess.spawn(
                 List.of("/usr/bin/setsid", "/bin/bash", "-c", loop), List.of("PATH=/usr/bin:/bin"), Map.of());
         Files.writeString(cgroup.resolve("cgroup.procs"), Integer.toString(shell.pid()));
@@ -80,8 +81,9 @@ class CriuClientTest {
         phases.clear();
         int pid;
         try (CriuSession session = client.session(NETWORK)) {
+            session.join(List.of(cgroup));
             pid = session.restore(
-                    new RestoreRequest(directory.resolve("images"), null, List.of(cgroup)),
+                    new RestoreRequest(directory.resolve("images"), null),
                     (phase, root) -> phases.add(phase),
                     false);
         }
@@ -113,16 +115,18 @@ class CriuClientTest {
 
     @Test
     void exceptionAtPreResume_killsWhatWasRestoredBeforeItRuns() throws Exception {
+        byte[][] fileAtDump = new byte[1][];
         try (CriuSession session = client.session(NETWORK)) {
-            session.dump(dump(), (phase, pid) -> {}, false);
+            session.dump(dump(), (phase, pid) -> fileAtDump[0] = file(), false);
         }
         kill();
-        Files.delete(directory.resolve("count"));
+        Files.write(directory.resolve("count"), fileAtDump[0]);
         int[] root = new int[1];
         try (CriuSession session = client.session(NETWORK)) {
+            session.join(List.of(cgroup));
             assertThatExceptionOfType(IllegalStateException.class)
                     .isThrownBy(() -> session.restore(
-                            new RestoreRequest(directory.resolve("images"), null, List.of(cgroup)),
+                            new RestoreRequest(directory.resolve("images"), null),
                             (phase, pid) -> {
                                 if (phase == CriuPhase.PRE_RESUME) {
                                     root[0] = pid;
@@ -132,7 +136,7 @@ class CriuClientTest {
                             false));
         }
         assertThat(ChildProcess.of(root[0]).waitFor(Duration.ofSeconds(5))).isPresent();
-        assertThat(directory.resolve("count")).doesNotExist();
+        assertThat(file()).isEqualTo(fileAtDump[0]);
     }
 
     @Test
@@ -148,7 +152,7 @@ class CriuClientTest {
         try (CriuSession session = client.session(NETWORK)) {
             assertThatExceptionOfType(CriuFailure.class)
                     .isThrownBy(() -> session.restore(
-                            new RestoreRequest(directory.resolve("images"), null, List.of(cgroup)),
+                            new RestoreRequest(directory.resolve("images"), null),
                             (phase, pid) -> {},
                             false))
                     .satisfies(e -> assertThat(e.kind()).isEqualTo(CriuFailure.Kind.REFUSED))
