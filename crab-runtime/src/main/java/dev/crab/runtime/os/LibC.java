@@ -31,13 +31,18 @@ interface LibC extends Library {
     int RESOLVE_IN_ROOT = 0x10;
 
     int AF_UNIX = 1;
+    int AF_INET = 2;
     int SOCK_STREAM = 1;
+    int SOCK_DGRAM = 2;
     int SOCK_SEQPACKET = 5;
     int SOCK_CLOEXEC = 02000000;
     int SOL_SOCKET = 1;
     int SO_PEERCRED = 17;
     int SHUT_WR = 1;
     int MSG_NOSIGNAL = 0x4000;
+    int MSG_DONTWAIT = 0x40;
+    int POLLIN = 1;
+    int POLLOUT = 4;
 
     int CLONE_NEWNET = 0x40000000;
     int MS_RDONLY = 1;
@@ -52,9 +57,13 @@ interface LibC extends Library {
     int SIGKILL = 9;
     int WNOHANG = 1;
 
-    int EINTR = 4;
+    int ENOENT = 2;
     int ESRCH = 3;
+    int EINTR = 4;
     int ECHILD = 10;
+    int EAGAIN = 11;
+    int EBUSY = 16;
+    int EINVAL = 22;
 
     int open(String path, int flags, int mode) throws LastErrorException;
 

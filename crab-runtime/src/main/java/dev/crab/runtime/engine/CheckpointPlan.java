@@ -1,0 +1,19 @@
+package dev.crab.runtime.engine;
+
+import dev.crab.runtime.inspector.Effect;
+import dev.crab.runtime.store.CheckpointImage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a capture is to take.
+ *
+ * @param snapshotId id for the snapshot, not yet in use; objects that belong to it are named after it
+ * @param effect what changed since the previous checkpoint; the hook may make it more
+ * @param dumpNeeded whether a dump is needed even if only pid 1 runs, because something outlives its processes (System V IPC objects)
+ * @param previous the checkpoint before, whose dump is used again if only files changed; null if there is none
+ */
+public record CheckpointPlan(
+        String snapshotId,
+        Effect effect,
+        boolean dumpNeeded,
+        @Nullable CheckpointImage previous) {}

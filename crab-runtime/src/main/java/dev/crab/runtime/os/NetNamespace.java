@@ -1,0 +1,89 @@
+package dev.crab.runtime.os;
+
+import com.sun.jna.LastErrorException;
+import com.sun.jna.Memory;
+import com.sun.jna.NativeLong;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+
+/** Network namespaces that a file names, with nothing in them but a loopback interface that is up. */
+public final class NetNamespace {
+    private static final int SIOCGIFFLAGS = 0x8913;
+    private static final int SIOCSIFFLAGS = 0x8914;
+    private static final int IFF_UP = 1;
+    private static final int IFREQ_SIZE = 40;
+    private static final int IFREQ_FLAGS = 16;
+
+    private NetNamespace() {}
+
+    /** Makes a namespace and binds it to the file, which must not exist. */
+    public static void create(Path file) throws IOException {
+        Files.createFile(file);
+        Maker maker = new Maker(file);
+        // Unsharing changes the calling thread for good, so it is done on one that ends right after.
+        Thread thread = new Thread(maker, "crab-netns");
+        thread.start();
+        boolean interrupted = false;
+        while (true) {
+            try {
+                thread.join();
+                break;
+            } catch (InterruptedException e) {
+                interrupted = true; // the thread ends within milliseconds; the caller learns of it below
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        if (maker.failure != null) {
+            Files.deleteIfExists(file);
+            throw maker.failure;
+        }
+    }
+
+    /** Gives the name up; the namespace goes when its last process does. Nothing there is success. */
+    public static void delete(Path file) throws IOException {
+        if (Files.exists(file)) {
+            Mounts.unmount(file);
+            Files.deleteIfExists(file);
+        }
+    }
+
+    private static final class Maker implements Runnable {
+        private final Path file;
+        private @Nullable IOException failure;
+
+        Maker(Path file) {
+            this.file = file;
+        }
+
+        @Override
+        public void run() {
+            try {
+                LibC.C.unshare(LibC.CLONE_NEWNET);
+                loopbackUp();
+                Mounts.bind(Path.of("/proc/thread-self/ns/net"), file);
+            } catch (LastErrorException e) {
+                failure = Errno.of("network namespace", e);
+            } catch (IOException e) {
+                failure = e;
+            }
+        }
+
+        /** Layout of {@code struct ifreq}: netdevice(7). */
+        private static void loopbackUp() {
+            try (NativeFd socket = new NativeFd(LibC.C.socket(LibC.AF_INET, LibC.SOCK_DGRAM | LibC.SOCK_CLOEXEC, 0));
+                    Memory request = new Memory(IFREQ_SIZE)) {
+                request.clear();
+                byte[] name = "lo".getBytes(StandardCharsets.US_ASCII);
+                request.write(0, name, 0, name.length);
+                LibC.C.ioctl(socket.number(), new NativeLong(SIOCGIFFLAGS), request);
+                request.setShort(IFREQ_FLAGS, (short) (request.getShort(IFREQ_FLAGS) | IFF_UP));
+                LibC.C.ioctl(socket.number(), new NativeLong(SIOCSIFFLAGS), request);
+            }
+        }
+    }
+}

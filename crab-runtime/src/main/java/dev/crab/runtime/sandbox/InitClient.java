@@ -1,0 +1,83 @@
+package dev.crab.runtime.sandbox;
+
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.NativeFd;
+import dev.crab.runtime.os.Processes;
+import dev.crab.runtime.os.RootedPath;
+import dev.crab.runtime.os.UnixStream;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Opens connections to one sandbox's pid 1. Thread-safe.
+ *
+ * <p>The socket lies in files that hostile programs write. So it is looked up beneath a descriptor of the sandbox's own root, no link is
+ * followed, the connect goes to the inode that was found, and the listener must be the very pid 1 that this sandbox was started with.
+ */
+final class InitClient implements AutoCloseable {
+    private final String id;
+    private final int initPid;
+    private final NativeFd root;
+    private final AtomicInteger open = new AtomicInteger();
+
+    InitClient(String id, int initPid) {
+        this.id = id;
+        this.initPid = initPid;
+        try {
+            this.root = RootedPath.openRoot(Path.of("/proc/" + initPid + "/root"));
+        } catch (IOException e) {
+            throw lost(e);
+        }
+    }
+
+    InitConnection connect() {
+        if (!Processes.isAlive(initPid)) {
+            throw lost(new IOException("process " + initPid + " is gone"));
+        }
+        try (NativeFd socket = RootedPath.open(root, Protocol.SOCKET)) {
+            UnixStream stream = UnixStream.connect(socket);
+            int peer = stream.peerPid();
+            if (peer != initPid) {
+                stream.close();
+                throw refused("process " + peer + " listens there, not pid 1 (host pid " + initPid + ")", null);
+            }
+            open.incrementAndGet();
+            return new InitConnection(id, stream, open::decrementAndGet);
+        } catch (IOException e) {
+            throw Processes.isAlive(initPid) ? refused(String.valueOf(e.getMessage()), e) : lost(e);
+        }
+    }
+
+    /** Requests that run right now. */
+    int active() {
+        return open.get();
+    }
+
+    int initPid() {
+        return initPid;
+    }
+
+    private CrabException refused(String why, @org.jspecify.annotations.Nullable Throwable cause) {
+        String what = "the control socket of sandbox " + id + " cannot be used";
+        String cure = "something in the sandbox replaced it: restore an earlier checkpoint";
+        return cause == null
+                ? CrabException.of(ErrorCode.CONTROL_SOCKET_REFUSED, what, why, cure)
+                : CrabException.of(ErrorCode.CONTROL_SOCKET_REFUSED, what, why, cure, cause);
+    }
+
+    private CrabException lost(IOException cause) {
+        return CrabException.of(
+                ErrorCode.SANDBOX_LOST,
+                "sandbox " + id + " does not answer",
+                "its pid 1 (host pid " + initPid + ") is gone",
+                "restore the last checkpoint",
+                cause);
+    }
+
+    @Override
+    public void close() {
+        root.close();
+    }
+}

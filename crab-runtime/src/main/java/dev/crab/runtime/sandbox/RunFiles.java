@@ -1,0 +1,92 @@
+package dev.crab.runtime.sandbox;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+
+/**
+ * Where the run-time files of one sandbox lie: {@code /run/crab/HASH/ID}, where HASH tells data directories apart. The hash is the first
+ * eight hexadecimal digits of the SHA-256 of the data directory's absolute path.
+ */
+record RunFiles(Path directory) {
+    private static final Path BASE = Path.of("/run/crab");
+
+    static RunFiles of(Path data, String id) {
+        return new RunFiles(BASE.resolve(hash(data)).resolve(id));
+    }
+
+    private static String hash(Path data) {
+        try {
+            MessageDigest digest = MessageDigest.getInstance("SHA-256");
+            byte[] hash =
+                    digest.digest(data.toAbsolutePath().normalize().toString().getBytes(StandardCharsets.UTF_8));
+            return HexFormat.of().formatHex(hash, 0, 4);
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    Path merged() {
+        return directory.resolve("merged");
+    }
+
+    Path networkNamespace() {
+        return directory.resolve("netns");
+    }
+
+    Path bundle() {
+        return directory.resolve("bundle");
+    }
+
+    Path runcState() {
+        return directory.resolve("runc");
+    }
+
+    Path pidFile() {
+        return directory.resolve("pid");
+    }
+
+    Path log() {
+        return directory.resolve("runc.log");
+    }
+
+    /** Makes the directories for the owner alone; fails with FileAlreadyExistsException if the sandbox's own exists. */
+    void create() throws IOException {
+        var mode = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
+        Files.createDirectories(directory.resolveSibling("."), mode);
+        Files.createDirectory(directory, mode);
+        Files.createDirectory(merged(), mode);
+    }
+
+    /** Deletes a directory that only Crab writes, without following links. Nothing there is success. */
+    static void deleteTree(Path top) throws IOException {
+        if (!Files.exists(top, java.nio.file.LinkOption.NOFOLLOW_LINKS)) {
+            return;
+        }
+        Files.walkFileTree(top, new SimpleFileVisitor<>() {
+            @Override
+            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
+                Files.delete(file);
+                return FileVisitResult.CONTINUE;
+            }
+
+            @Override
+            public FileVisitResult postVisitDirectory(
+                    Path directory, @org.jspecify.annotations.Nullable IOException failure) throws IOException {
+                if (failure != null) {
+                    throw failure;
+                }
+                Files.delete(directory);
+                return FileVisitResult.CONTINUE;
+            }
+        });
+    }
+}

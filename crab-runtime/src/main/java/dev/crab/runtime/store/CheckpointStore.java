@@ -1,0 +1,148 @@
+package dev.crab.runtime.store;
+
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Everything durable of one session, under its lock: journal, manifests and objects. Thread-safe.
+ *
+ * <p>{@code docs/store-format.md} is the specification of what lies on the disk and of the order in which it is written.
+ */
+public final class CheckpointStore implements AutoCloseable {
+    private final String session;
+    private final StoreLock lock;
+    private final FileJournal journal;
+    private final ManifestStore manifests;
+    private final FileObjectStore objects;
+
+    private CheckpointStore(
+            String session, StoreLock lock, FileJournal journal, ManifestStore manifests, FileObjectStore objects) {
+        this.session = session;
+        this.lock = lock;
+        this.journal = journal;
+        this.manifests = manifests;
+        this.objects = objects;
+    }
+
+    /**
+     * Opens a session's store, and makes it if it does not exist.
+     *
+     * @throws CrabException NAME_INVALID; DATA_DIRECTORY_UNUSABLE; SESSION_LOCKED; JOURNAL_CORRUPT; FORMAT_UNKNOWN; DISK_FULL; IO_FAILED
+     */
+    public static CheckpointStore open(DataDirectory data, String session) {
+        Names.session(session);
+        data.prepare();
+        try {
+            DurableFiles.directory(data.session(session));
+        } catch (IOException e) {
+            throw DataDirectory.refusal("session " + session + " cannot be made", data.session(session), e);
+        }
+        return openExisting(data, session);
+    }
+
+    /**
+     * Opens the store of a session that exists.
+     *
+     * @throws CrabException SESSION_UNKNOWN if it does not; else as {@link #open}
+     */
+    public static CheckpointStore openExisting(DataDirectory data, String session) {
+        Names.session(session);
+        if (!Files.isDirectory(data.session(session), LinkOption.NOFOLLOW_LINKS)) {
+            throw unknown(data, session);
+        }
+        data.prepare();
+        StoreLock lock = StoreLock.acquire(data.lock(session), session);
+        try {
+            DurableFiles.directory(data.session(session).resolve("manifests"));
+            FileJournal journal = FileJournal.open(data.session(session));
+            return new CheckpointStore(session, lock, journal, manifests(data, session), new FileObjectStore(data));
+        } catch (IOException e) {
+            lock.close();
+            throw DataDirectory.refusal("session " + session + " cannot be opened", data.session(session), e);
+        } catch (RuntimeException e) {
+            lock.close();
+            throw e;
+        }
+    }
+
+    /** That there is no such session. */
+    public static CrabException unknown(DataDirectory data, String session) {
+        return CrabException.of(
+                ErrorCode.SESSION_UNKNOWN,
+                "session " + session + " cannot be opened",
+                "there is none of that name in " + data.root(),
+                "check the name and the data directory");
+    }
+
+    /** A session's manifests, for looking on without its lock. */
+    public static ManifestStore manifests(DataDirectory data, String session) {
+        return new ManifestStore(session, data.session(session).resolve("manifests"));
+    }
+
+    public String session() {
+        return session;
+    }
+
+    public FileJournal journal() {
+        return journal;
+    }
+
+    public ManifestStore manifests() {
+        return manifests;
+    }
+
+    public FileObjectStore objects() {
+        return objects;
+    }
+
+    /**
+     * Deletes every manifest that is not among those to keep, then every object of this session that none of the kept ones needs, the
+     * remains of interrupted writes included. Must not run beside a capture of this session.
+     *
+     * @param kept the manifests that stay
+     * @return names of the objects that were deleted
+     * @throws CrabException IO_FAILED
+     */
+    public List<String> retain(List<Manifest> kept) {
+        Set<Long> generations =
+                Set.copyOf(kept.stream().map(Manifest::generation).toList());
+        Set<String> needed = Set.copyOf(kept.stream()
+                .flatMap(manifest -> manifest.objects().stream())
+                .map(ObjectRef::name)
+                .distinct()
+                .toList());
+        try {
+            manifests.deleteTemporary();
+        } catch (IOException e) {
+            throw CrabException.io("the remains of interrupted writes cannot be deleted", e);
+        }
+        // Manifests first: one that names a deleted object must never be found.
+        for (long generation : manifests.generations()) {
+            if (!generations.contains(generation)) {
+                manifests.delete(generation);
+            }
+        }
+        List<String> deleted = new ArrayList<>();
+        for (String name : objects.list(Names.prefix(session))) {
+            if (!needed.contains(name)) {
+                objects.delete(name);
+                deleted.add(name);
+            }
+        }
+        return deleted;
+    }
+
+    /** Closes the journal and gives the lock back. Idempotent. */
+    @Override
+    public void close() {
+        try (lock) {
+            journal.close();
+        }
+    }
+}

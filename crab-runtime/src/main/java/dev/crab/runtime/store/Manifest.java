@@ -1,0 +1,67 @@
+package dev.crab.runtime.store;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What a checkpoint is: everything that is needed to bring a sandbox back to it, and why it was taken. Immutable as long as nobody
+ * writes into the JSON trees.
+ *
+ * @param session the session it belongs to
+ * @param generation its number within the session, from 1, strictly growing, not without gaps
+ * @param parent the generation before it; 0 for the image as it came
+ * @param turn the turn that it was taken for
+ * @param createdMillis when, in milliseconds since 1970 UTC
+ * @param effect what the turn did, by the inspector's judgement
+ * @param reasons why it was judged so
+ * @param spec what the sandbox is like (image, limits), as the session's first record has it
+ * @param image host path of the directory below the overlay
+ * @param checkpoint the dump and the snapshot
+ * @param attributes the sandbox's state that is carried by value
+ * @param lost what could not be captured, for reading; empty unless the session runs unprotected
+ */
+public record Manifest(
+        String session,
+        long generation,
+        long parent,
+        long turn,
+        long createdMillis,
+        String effect,
+        List<Reason> reasons,
+        ObjectNode spec,
+        String image,
+        CheckpointImage checkpoint,
+        Map<String, String> attributes,
+        List<String> lost) {
+    /**
+     * One reason of the inspector's judgement.
+     *
+     * @param rule the rule's name
+     * @param effect what it alone demands
+     * @param evidence paths, processes or counters
+     */
+    public record Reason(String rule, String effect, List<String> evidence) {
+        public Reason {
+            evidence = List.copyOf(evidence);
+        }
+    }
+
+    public Manifest {
+        Names.session(session);
+        reasons = List.copyOf(reasons);
+        attributes = Map.copyOf(attributes);
+        lost = List.copyOf(lost);
+        if (generation < 1 || parent < 0 || parent >= generation || turn < 1) {
+            throw new IllegalArgumentException(
+                    "generation " + generation + ", parent " + parent + ", turn " + turn + " cannot be");
+        }
+    }
+
+    /** Every object that this manifest needs. */
+    public List<ObjectRef> objects() {
+        ProcessImage processes = checkpoint.processes();
+        ObjectRef fileTable = checkpoint.files().fileTable();
+        return processes == null ? List.of(fileTable) : List.of(processes.dump(), fileTable);
+    }
+}

@@ -1,0 +1,24 @@
+package dev.crab.runtime.store;
+
+import java.util.List;
+
+/**
+ * One process as it was when it was captured. All ids are those inside the sandbox's pid namespace.
+ *
+ * @param pid process id
+ * @param ppid its parent's id; 0 for pid 1
+ * @param pgid process group
+ * @param sid session
+ * @param comm the kernel's name of it, at most 15 bytes, other than printable ASCII escaped
+ * @param state {@code R}, {@code S}, {@code D}, {@code T}, {@code Z} or {@code t}, as in /proc
+ * @param fdKinds {@code number:kind} for each open descriptor, ascending; kinds are {@code file}, {@code dir}, {@code chr}, {@code pipe},
+ *     {@code fifo}, {@code socket} and {@code anon:NAME}
+ * @param listening {@code protocol address port} of each listening socket that it holds, sorted
+ */
+public record ProcessEntry(
+        int pid, int ppid, int pgid, int sid, String comm, String state, List<String> fdKinds, List<String> listening) {
+    public ProcessEntry {
+        fdKinds = List.copyOf(fdKinds);
+        listening = List.copyOf(listening);
+    }
+}

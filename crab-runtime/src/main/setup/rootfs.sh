@@ -1,0 +1,79 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The Debian root file system that sandboxes use when nothing else is named. Sourced by the launcher.
+#
+#     <data>/images/debian            the tree, never changed after it is complete: it is the lower layer of sandboxes
+#     <data>/images/debian.complete   exists only beside a complete tree; says what it was made from
+#
+# The tree is built under another name and renamed, and the stamp is written after the rename. So a tree without the
+# stamp is one that no sandbox was ever started from, and may be removed.
+
+IMAGE=$CRAB_DATA/images/debian
+IMAGE_STAMP=$IMAGE.complete
+
+# What an agent's tools take for granted: a shell, an interpreter with a test runner and a web server, git, ps.
+IMAGE_PACKAGES=python3,git,procps
+
+setup_image() {
+    [[ -d $IMAGE && -e $IMAGE_STAMP ]] && return
+    ensure_distribution_sources "the sandboxes' image"
+    (umask 077 && mkdir -p -- "$CRAB_DATA/images")
+    local work
+    work=$(mktemp -d "$CRAB_DATA/images/.debian.XXXXXX")
+    CLEANUP_PATHS+=("$work")
+    must_step IMAGE_BUILD_FAILED \
+        "check the network, the mirror in /etc/apt and the space below $CRAB_DATA, then run ./crab setup again" \
+        "image for sandboxes" build_image "$work/tree"
+    if [[ -e $IMAGE ]]; then
+        rm -rf --one-file-system -- "$IMAGE"
+    fi
+    mv -T -- "$work/tree" "$IMAGE"
+    sync -f "$IMAGE"
+    printf 'sources=%s\npackages=%s\nbuilt=%s\n' "$(distribution_sources | tr '\n' ';')" "$IMAGE_PACKAGES" \
+        "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$IMAGE_STAMP"
+    rm -rf --one-file-system -- "$work"
+}
+
+# Runs in the subshell of a step; $1 is the directory to make.
+build_image() {
+    local tree=$1 site release codename sources=()
+    codename=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
+    while read -r site release; do
+        if [[ $release == "$codename" || $release == "$codename"-updates || $release == "$codename"-security ]]; then
+            sources+=("deb $site $release main")
+        fi
+    done < <(distribution_sources)
+    # A proxy that only the host's apt configuration names is handed over; the image keeps none of these settings.
+    local key value proxies=()
+    for key in http https; do
+        value=$(apt-config dump --no-empty --format '%v' "Acquire::$key::Proxy")
+        [[ -z $value ]] || proxies+=("--aptopt=Acquire::$key::Proxy \"$value\"")
+    done
+    mmdebstrap --mode=root --variant=minbase --format=directory --include="$IMAGE_PACKAGES" \
+        --aptopt='Apt::Install-Recommends "false"' --aptopt='Acquire::Languages "none"' \
+        "${proxies[@]}" --dpkgopt=force-unsafe-io \
+        --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
+        --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' \
+        --skip=output/dev --skip=output/mknod \
+        "$codename" "$tree" "${sources[@]}" || return 1
+    tidy_image "$tree"
+}
+
+# What a sandbox without a network needs, and nothing that tells one build from the next or this host from another.
+tidy_image() {
+    local tree=$1
+    # Device nodes are the runtime's to make, from a short list; an image that brings /dev/console would hand it out.
+    find "$tree/dev" -mindepth 1 -delete
+    rm -rf -- "$tree"/var/lib/apt/lists/* "$tree"/var/cache/apt/* "$tree"/var/cache/ldconfig/aux-cache \
+        "$tree"/var/log/* "$tree"/tmp/* "$tree"/var/lib/dpkg/*-old "$tree"/etc/*- "$tree"/etc/resolv.conf \
+        "$tree"/etc/machine-id "$tree"/var/lib/dbus/machine-id "$tree"/etc/apt/apt.conf.d/99mmdebstrap || return 1
+    : >"$tree/etc/machine-id"
+    printf 'sandbox\n' >"$tree/etc/hostname"
+    printf '127.0.0.1\tlocalhost sandbox\n::1\tlocalhost ip6-localhost ip6-loopback\n' >"$tree/etc/hosts"
+    # Nobody listens there: a look-up of a foreign name is refused at once instead of timing out.
+    printf '# No network but loopback.\nnameserver 127.0.0.1\noptions timeout:1 attempts:1\n' >"$tree/etc/resolv.conf"
+    mkdir -p "$tree/root" "$tree/proc" "$tree/sys" "$tree/dev" "$tree/run" "$tree/tmp"
+    chmod 0755 "$tree"
+    chmod 1777 "$tree/tmp"
+}

@@ -1,0 +1,130 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `crab setup`: everything a machine needs, and only what is missing. Sourced by the launcher.
+#
+# What is missing is decided by looking for the program, header or library itself, not by asking the package database:
+# that is fast (a setup with nothing to do takes well under a second), and it leaves alone what came another way.
+
+setup() {
+    check_platform
+    open_data_directory
+    lock SETUP_LOCK "$CRAB_LIB" "another ./crab setup on this machine"
+    setup_packages
+    setup_jdk
+    setup_maven
+    setup_kernel
+    setup_criu
+    setup_image
+    unlock SETUP_LOCK
+}
+
+check_platform() {
+    [[ $(uname -s) == Linux && $(uname -m) == x86_64 ]] || fail PLATFORM_UNSUPPORTED \
+        "Crab does not run on $(uname -s) $(uname -m)" "its native parts are built for Linux on x86_64 only" \
+        "use such a machine"
+}
+
+# Not "ldconfig | grep -q": grep leaves at the first match, ldconfig dies of the closed pipe, and pipefail calls that
+# "not there".
+have_library() {
+    [[ $(ldconfig -p) == *"$1"* ]]
+}
+
+# The newest clang there is, 14 or later: printed as the name of its program.
+find_clang() {
+    local name newest
+    if have clang && (($(clang -dumpversion | cut -d. -f1) >= 14)); then
+        echo clang
+        return
+    fi
+    newest=$(compgen -c clang- | sed -n 's/^clang-\([0-9][0-9]*\)$/\1/p' | sort -n | tail -n 1)
+    name=clang-${newest:-0}
+    ((${newest:-0} >= 14)) && have "$name" && echo "$name"
+}
+
+setup_packages() {
+    local runtime=() build=() wanted
+
+    have runc || runtime+=(runc)
+    have btrfs && have mkfs.btrfs || runtime+=(btrfs-progs)
+    have ip || runtime+=(iproute2)
+    have nsenter && have setpriv && have flock || runtime+=(util-linux)
+    have mount || runtime+=(mount)
+    have_library libbpf.so.1 || runtime+=(libbpf1)
+    have_library libseccomp.so.2 || runtime+=(libseccomp2)
+    install_packages "runtime packages" "${runtime[@]}"
+
+    have gcc || build+=(gcc)
+    have make || build+=(make)
+    [[ -e /usr/include/stdio.h ]] || build+=(libc6-dev)
+    [[ -e /usr/include/bpf/bpf_helpers.h ]] || build+=(libbpf-dev)
+    have bpftool || build+=(bpftool)
+    have mmdebstrap || [[ -e $IMAGE_STAMP ]] || build+=(mmdebstrap)
+    have xz || build+=(xz-utils)
+    if ! find_clang >/dev/null; then
+        need_apt clang
+        refresh_package_lists
+        for wanted in 14 19 18 17 16 15; do
+            if first_available "clang-$wanted" >/dev/null; then
+                build+=("clang-$wanted" "llvm-$wanted")
+                break
+            fi
+        done
+    fi
+    install_packages "build packages" "${build[@]}"
+    find_clang >/dev/null || fail PACKAGES_UNAVAILABLE "no clang 14 or newer" \
+        "the distribution's archive has none under a name that setup knows" "install clang and run ./crab setup again"
+}
+
+setup_kernel() {
+    setup_criu_cache
+    setup_cgroup
+    setup_loop
+}
+
+# CRIU probes the kernel at every start unless it may keep what it found in its run directory, and it does so only on
+# tmpfs: probing costs as much as dumping a small tree.
+setup_criu_cache() {
+    if ! (umask 077 && mkdir -p -- "$CRAB_RUN"); then
+        fail IO_FAILED "$CRAB_RUN cannot be made" "mkdir was refused" "make /run writable"
+    fi
+    if [[ $(stat -f -c %T "$CRAB_RUN") != tmpfs ]]; then
+        mount -t tmpfs -o mode=700,size=1m,nosuid,nodev,noexec crab "$CRAB_RUN" ||
+            say "note: no tmpfs on $CRAB_RUN; CRIU probes the kernel at every start, which makes captures slower"
+    fi
+    # CRIU makes this file exclusively, so that one left by a killed CRIU would keep it from ever caching again.
+    find "$CRAB_RUN" -maxdepth 1 -name criu.kdat.tmp -mmin +1 -delete
+}
+
+# The sandboxes' limits and the inspector go by the unified hierarchy. A pure v2 host has it; so has a hybrid one under
+# "unified"; on a host with v1 alone it is mounted beside the others, which changes nothing for them.
+setup_cgroup() {
+    local place=/sys/fs/cgroup
+    grep -q ' - cgroup2 ' /proc/self/mountinfo && return
+    if mountpoint -q "$place"; then
+        place=$place/unified
+        mkdir -p "$place" 2>/dev/null || :
+    fi
+    mount -t cgroup2 -o nosuid,nodev,noexec cgroup2 "$place" || fail CGROUP_V2_MISSING "no cgroup v2 hierarchy" \
+        "none is mounted, and mounting one at $place was refused" "mount -t cgroup2 none /sys/fs/cgroup/unified"
+}
+
+# Needed where the data directory is not on btrfs: the snapshots then live in a btrfs file on a loop device.
+setup_loop() {
+    local number
+    if ! grep -qw btrfs /proc/filesystems && have modprobe; then
+        modprobe -q btrfs || :
+    fi
+    grep -qw btrfs /proc/filesystems || say "note: this kernel has no btrfs; ./crab doctor says what that means"
+    if [[ ! -e /dev/loop-control ]]; then
+        if have modprobe; then
+            modprobe -q loop || :
+        fi
+        [[ -e /dev/loop-control ]] || mknod -m 0660 /dev/loop-control c 10 237 || :
+    fi
+    # Without udev nobody makes the nodes; the kernel's own devtmpfs does.
+    for number in 0 1 2 3 4 5 6 7; do
+        [[ -e /dev/loop$number ]] || mknod -m 0660 "/dev/loop$number" b 7 "$number" || :
+    done
+}

@@ -1,0 +1,168 @@
+package dev.crab.runtime.store;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ManifestStoreTest {
+    @TempDir
+    Path directory;
+
+    private ManifestStore store;
+
+    @BeforeEach
+    void open() {
+        store = new ManifestStore("s", directory);
+    }
+
+    @Test
+    void written_isReadBackEqual() {
+        Manifest withDump = manifest("s", 1, true);
+        Manifest filesOnly = manifest("s", 7, false);
+        assertThat(store.write(withDump)).isPositive();
+        store.write(filesOnly);
+        assertThat(store.read(1)).isEqualTo(withDump);
+        assertThat(store.read(7)).isEqualTo(filesOnly);
+        assertThat(store.generations()).containsExactly(1L, 7L);
+    }
+
+    @Test
+    void file_isOneJsonDocument() throws IOException {
+        store.write(manifest("s", 1, true));
+        assertThat(StoreJson.MAPPER
+                        .readTree(store.file(1).toFile())
+                        .path("manifest")
+                        .path("session")
+                        .textValue())
+                .isEqualTo("s");
+    }
+
+    @Test
+    void anyFlippedByte_isRefusedAndNamed() throws IOException {
+        store.write(manifest("s", 1, true));
+        byte[] intact = Files.readAllBytes(store.file(1));
+        for (int i = 0; i < intact.length; i++) {
+            byte[] damaged = intact.clone();
+            damaged[i] ^= 1;
+            Files.write(store.file(1), damaged);
+            assertRefused("byte " + i, ErrorCode.MANIFEST_CORRUPT, store.file(1), () -> store.read(1));
+        }
+    }
+
+    @Test
+    void anyOtherLength_isRefused() throws IOException {
+        store.write(manifest("s", 1, false));
+        byte[] intact = Files.readAllBytes(store.file(1));
+        for (int length = 0; length < intact.length; length++) {
+            Files.write(store.file(1), Arrays.copyOf(intact, length));
+            assertRefused("length " + length, ErrorCode.MANIFEST_CORRUPT, store.file(1), () -> store.read(1));
+        }
+        Files.write(store.file(1), Arrays.copyOf(intact, intact.length + 1));
+        assertRefused("longer", ErrorCode.MANIFEST_CORRUPT, store.file(1), () -> store.read(1));
+    }
+
+    @Test
+    void underAnotherName_isRefused() throws IOException {
+        store.write(manifest("s", 1, false));
+        Files.copy(store.file(1), store.file(2));
+        assertRefused("misnamed", ErrorCode.MANIFEST_CORRUPT, store.file(2), () -> store.read(2));
+        ManifestStore other = new ManifestStore("t", directory);
+        assertRefused("other session", ErrorCode.MANIFEST_CORRUPT, store.file(1), () -> other.read(1));
+    }
+
+    @Test
+    void missing_isUnknownAndNamed() {
+        assertRefused("missing", ErrorCode.GENERATION_UNKNOWN, store.file(3), () -> store.read(3));
+    }
+
+    @Test
+    void newerVersion_isRefusedAsUnknown() throws IOException {
+        String payload = "{\"version\":2}";
+        Files.writeString(
+                store.file(1),
+                "{\"format\":\"crab-manifest\",\"version\":2,\"length\":" + payload.length() + ",\"sha256\":\""
+                        + Digests.sha256(payload.getBytes(StandardCharsets.US_ASCII)) + "\",\"manifest\":" + payload
+                        + "}\n");
+        assertRefused("newer", ErrorCode.FORMAT_UNKNOWN, store.file(1), () -> store.read(1));
+    }
+
+    @Test
+    void validChecksumOverNonsense_isRefused() throws IOException {
+        String payload = "{\"version\":1,\"session\":\"s\"}";
+        Files.writeString(
+                store.file(1),
+                "{\"format\":\"crab-manifest\",\"version\":1,\"length\":" + payload.length() + ",\"sha256\":\""
+                        + Digests.sha256(payload.getBytes(StandardCharsets.US_ASCII)) + "\",\"manifest\":" + payload
+                        + "}\n");
+        assertRefused("nonsense", ErrorCode.MANIFEST_CORRUPT, store.file(1), () -> store.read(1));
+    }
+
+    @Test
+    void generationThatExists_isNeverOverwritten() throws IOException {
+        store.write(manifest("s", 1, true));
+        byte[] before = Files.readAllBytes(store.file(1));
+        assertRefused("twice", ErrorCode.MANIFEST_CORRUPT, store.file(1), () -> store.write(manifest("s", 1, false)));
+        assertThat(Files.readAllBytes(store.file(1))).isEqualTo(before);
+    }
+
+    @Test
+    void fullDisk_leavesNoManifest() throws IOException {
+        try (SmallDisk disk = SmallDisk.tmpfs(directory.resolve("disk"), 64)) {
+            ManifestStore full = new ManifestStore("s", disk.root());
+            full.write(manifest("s", 1, true));
+            assertThatThrownBy(() -> Files.write(disk.root().resolve("filler"), new byte[1 << 20]))
+                    .isInstanceOf(IOException.class);
+            assertThatThrownBy(() -> full.write(manifest("s", 2, true)))
+                    .isInstanceOfSatisfying(
+                            CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.DISK_FULL));
+            assertThat(full.generations()).containsExactly(1L);
+            assertThat(full.read(1)).isEqualTo(manifest("s", 1, true));
+        }
+    }
+
+    static Manifest manifest(String session, long generation, boolean dump) {
+        ObjectRef table = new ObjectRef(Names.checkpoint(session, generation) + ".files", 10, "ab".repeat(32));
+        ProcessImage processes = new ProcessImage(
+                generation,
+                new ObjectRef(Names.checkpoint(session, generation) + ".dump", 20, "cd".repeat(32)),
+                List.of(new ProcessEntry(1, 0, 1, 1, "crab-init", "S", List.of("0:chr"), List.of("tcp 127.0.0.1 80"))),
+                "4.2.1",
+                "6.18.0");
+        return new Manifest(
+                session,
+                generation,
+                generation - 1,
+                generation,
+                1_700_000_000_000L,
+                "FULL",
+                List.of(new Manifest.Reason("process-set-differs", "PROCESSES", List.of("pid 12 (pythön3)"))),
+                JsonNodeFactory.instance.objectNode().put("hostname", "sandbox"),
+                "/images/debian",
+                new CheckpointImage(
+                        dump ? processes : null,
+                        new FileImage(generation, Names.checkpoint(session, generation), table, 3)),
+                Map.of("shell.main", "cd /tmp"),
+                List.of());
+    }
+
+    private static void assertRefused(String what, ErrorCode code, Path named, ThrowingCallable call) {
+        assertThatThrownBy(call).as(what).isInstanceOfSatisfying(CrabException.class, e -> {
+            assertThat(e.code()).isEqualTo(code);
+            assertThat(e.getMessage()).contains(named.toString());
+        });
+    }
+}

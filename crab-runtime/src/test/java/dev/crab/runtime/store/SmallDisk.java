@@ -1,0 +1,82 @@
+package dev.crab.runtime.store;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+
+/** Real file systems that are small, read-only or failing, mounted for one test and gone after it. Needs root. */
+final class SmallDisk implements AutoCloseable {
+    private final Path root;
+    private final Deque<List<String>> undo = new ArrayDeque<>();
+
+    private SmallDisk(Path root) {
+        this.root = root;
+    }
+
+    /** A tmpfs of that many KiB. */
+    static SmallDisk tmpfs(Path at, int kibibytes) throws IOException {
+        SmallDisk disk = new SmallDisk(Files.createDirectories(at));
+        disk.run("mount", "-t", "tmpfs", "-o", "mode=700,size=" + kibibytes + "k", "crab-test", at.toString());
+        disk.undo.push(List.of("umount", at.toString()));
+        return disk;
+    }
+
+    /**
+     * An ext4 that believes to have 64 MiB on a device that has room for far less: writing succeeds (into the page cache), and the flush
+     * fails.
+     */
+    static SmallDisk failing(Path at) throws IOException {
+        Path backing = at.resolve("backing");
+        SmallDisk disk = tmpfs(backing, 4096);
+        boolean ready = false;
+        try {
+            Path image = backing.resolve("image");
+            Path mount = Files.createDirectories(at.resolve("mount"));
+            disk.run("truncate", "-s", "64M", image.toString());
+            disk.run("mkfs.ext4", "-q", "-O", "^has_journal", "-E", "nodiscard", image.toString());
+            String device =
+                    disk.run("losetup", "--find", "--show", image.toString()).strip();
+            disk.undo.push(List.of("losetup", "--detach", device));
+            disk.run("mount", "-t", "ext4", device, mount.toString());
+            disk.undo.push(List.of("umount", mount.toString()));
+            ready = true;
+            SmallDisk result = new SmallDisk(mount);
+            result.undo.addAll(disk.undo);
+            return result;
+        } finally {
+            if (!ready) {
+                disk.close();
+            }
+        }
+    }
+
+    void readOnly() throws IOException {
+        run("mount", "-o", "remount,ro", root.toString());
+    }
+
+    Path root() {
+        return root;
+    }
+
+    private String run(String... command) throws IOException {
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        int status = process.onExit().join().exitValue();
+        if (status != 0) {
+            throw new IOException(String.join(" ", command) + " ended with " + status + ": " + output);
+        }
+        return output;
+    }
+
+    @Override
+    public void close() throws IOException {
+        for (List<String> command : undo) {
+            run(command.toArray(new String[0]));
+        }
+        undo.clear();
+    }
+}
