@@ -46,7 +46,7 @@ record Check(String name, boolean held, String detail) {
         checks.add(same(
                 "announced to the world outside", "announcements", should, is, String.join(", ", found.announcements())));
         checks.add(same("chat memory", "chat", should, is, found.chat().size() + " messages, as without the crash"));
-        if (point(run.lives().get(0)).startsWith("tool.")) { // elsewhere a request may have been under way
+        if (point(run.lives().get(0)).matches("(tool|command)\\..*")) { // elsewhere a request may have been under way
             checks.add(new Check(
                     "no response was paid for twice",
                     run.requests() == Script.responses().size(),

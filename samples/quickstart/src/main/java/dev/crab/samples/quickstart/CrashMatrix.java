@@ -37,14 +37,14 @@ final class CrashMatrix {
     }
 
     private final AgentRunner runner;
-    private final SessionNames names;
+    private final Sessions sessions;
     private final double speed;
     private final AgentRun reference;
     private final Narrator narrator;
 
-    CrashMatrix(AgentRunner runner, SessionNames names, double speed, AgentRun reference, Narrator narrator) {
+    CrashMatrix(AgentRunner runner, Sessions sessions, double speed, AgentRun reference, Narrator narrator) {
         this.runner = runner;
-        this.names = names;
+        this.sessions = sessions;
         this.speed = speed;
         this.reference = reference;
         this.narrator = narrator;
@@ -97,7 +97,15 @@ final class CrashMatrix {
     }
 
     private Outcome crash(List<String> point) {
-        AgentRun run = runner.run(names.next(), speed, point, false, AgentRunner.Listener.NONE);
+        String session = sessions.next();
+        try {
+            return compare(point, runner.run(session, speed, point, false, AgentRunner.Listener.NONE));
+        } finally {
+            sessions.remove(session);
+        }
+    }
+
+    private Outcome compare(List<String> point, AgentRun run) {
         List<String> differences = new ArrayList<>();
         for (int i = 0; i < point.size() && i < run.lives().size(); i++) {
             if (!(run.lives().get(i).ending() instanceof AgentProcess.Ending.Killed)) {

@@ -58,12 +58,14 @@ record LoggedSandbox(Sandbox sandbox, CommandLog log) implements Sandbox {
         @Override
         public ExecResult run(String bashCommand) {
             log.append("shell " + bashCommand);
+            KillWindow.open(bashCommand);
             return shell.run(bashCommand);
         }
 
         @Override
         public ExecResult run(String bashCommand, ExecRequest template) {
             log.append("shell " + bashCommand);
+            KillWindow.open(bashCommand);
             return shell.run(bashCommand, template);
         }
 

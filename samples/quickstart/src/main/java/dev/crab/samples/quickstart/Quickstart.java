@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.overlap.TurnReport;
 import java.io.PrintStream;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
@@ -102,21 +101,17 @@ public final class Quickstart implements Callable<Integer> {
             System.setProperty("crab.data", data.toAbsolutePath().toString());
         }
         Narrator narrator = new Narrator(json ? err : out, System.console() != null && !json);
-        SessionNames names = new SessionNames();
         boolean real = System.getenv("OPENAI_BASE_URL") != null && System.getenv("OPENAI_API_KEY") != null;
         ObjectNode result;
-        try (ScriptedModel model = real ? null : new ScriptedModel();
+        try (Sessions sessions = new Sessions(keep);
+                ScriptedModel model = real ? null : new ScriptedModel();
                 AgentRunner runner = new AgentRunner(model, !unprotected)) {
             if (real) {
-                result = realModel(runner, names, narrator);
+                result = realModel(runner, sessions, narrator);
             } else if ("all".equals(crashAt)) {
-                result = matrix(runner, names, narrator);
+                result = matrix(runner, sessions, narrator);
             } else {
-                result = scripted(runner, names, narrator);
-            }
-        } finally {
-            if (!keep) {
-                SessionRemoval.remove(names.given());
+                result = scripted(runner, sessions, narrator);
             }
         }
         if (json) {
@@ -125,27 +120,27 @@ public final class Quickstart implements Callable<Integer> {
         return result.path("ok").asBoolean() ? 0 : 1;
     }
 
-    private ObjectNode scripted(AgentRunner runner, SessionNames names, Narrator narrator) {
-        String point = crashAt == null ? "tool.inside@" + positionOf(Script.KILLED_CALL) : crashAt;
+    private ObjectNode scripted(AgentRunner runner, Sessions sessions, Narrator narrator) {
+        String point = crashAt == null ? KillWindow.POINT + "@1" : crashAt;
         double pace = speed == null ? 1 : speed;
         narrator.say("An agent is killed in the middle of its work, and goes on.");
         narrator.say("");
-        AgentRun reference = reference(runner, names, narrator, Math.max(pace, MATRIX_SPEED), false);
+        AgentRun reference = reference(runner, sessions, narrator, Math.max(pace, MATRIX_SPEED), false);
         narrator.say("");
         narrator.say(String.format(
-                Locale.ROOT, "2. The same work, killed at %s. The model's waits are %s.", point, pace(pace)));
-        AgentRun run = runner.run(names.next(), pace, List.of(point), false, new Story(narrator));
+                Locale.ROOT, "2. The same work, to be killed at %s. The model's waits are %s.", point, pace(pace)));
+        AgentRun run = runner.run(sessions.next(), pace, List.of(point), false, new Story(narrator));
         return conclude(run, Check.scripted(reference, run), narrator);
     }
 
-    private ObjectNode realModel(AgentRunner runner, SessionNames names, Narrator narrator) {
+    private ObjectNode realModel(AgentRunner runner, Sessions sessions, Narrator narrator) {
         String point = crashAt == null || crashAt.equals("all") ? "tool.inside@" + REAL_MODELS_CALL : crashAt;
         narrator.say("An agent is killed in the middle of its work, and goes on.");
         narrator.say("The model at " + System.getenv("OPENAI_BASE_URL")
                 + " does the work. There is no second run to compare");
         narrator.say("with, so only those probes are made that hold whatever a model does.");
         narrator.say("");
-        AgentRun run = runner.run(names.next(), 1, List.of(point), false, new Story(narrator));
+        AgentRun run = runner.run(sessions.next(), 1, List.of(point), false, new Story(narrator));
         return conclude(run, Check.general(run), narrator);
     }
 
@@ -175,17 +170,17 @@ public final class Quickstart implements Callable<Integer> {
         return result;
     }
 
-    private ObjectNode matrix(AgentRunner runner, SessionNames names, Narrator narrator) {
+    private ObjectNode matrix(AgentRunner runner, Sessions sessions, Narrator narrator) {
         double pace = speed == null ? MATRIX_SPEED : speed;
         narrator.say("An agent is killed at every point there is, one run each, and has to get to the");
         narrator.say("same end each time.");
         narrator.say("");
         long start = System.nanoTime();
-        AgentRun reference = reference(runner, names, narrator, pace, true);
+        AgentRun reference = reference(runner, sessions, narrator, pace, true);
         List<List<String>> points = CrashMatrix.points(reference);
         narrator.say("");
         narrator.say("2. " + points.size() + " runs, each killed at another point and started again");
-        CrashMatrix crashes = new CrashMatrix(runner, names, pace, reference, narrator);
+        CrashMatrix crashes = new CrashMatrix(runner, sessions, pace, reference, narrator);
         List<CrashMatrix.Outcome> outcomes = crashes.run(points, jobs);
         long held = outcomes.stream().filter(CrashMatrix.Outcome::held).count();
         boolean ok = held == outcomes.size() && !outcomes.isEmpty();
@@ -200,9 +195,9 @@ public final class Quickstart implements Callable<Integer> {
     }
 
     private AgentRun reference(
-            AgentRunner runner, SessionNames names, Narrator narrator, double pace, boolean tellPoints) {
+            AgentRunner runner, Sessions sessions, Narrator narrator, double pace, boolean tellPoints) {
         narrator.say("1. The work, not killed, to compare with. The model's waits are " + pace(pace) + ".");
-        AgentRun reference = runner.run(names.next(), pace, List.of(), tellPoints, AgentRunner.Listener.NONE);
+        AgentRun reference = runner.run(sessions.next(), pace, List.of(), tellPoints, AgentRunner.Listener.NONE);
         if (!reference.finished()) {
             Logs.tail(reference.log(), 30).forEach(narrator::say);
             throw new IllegalStateException(
@@ -215,12 +210,5 @@ public final class Quickstart implements Callable<Integer> {
 
     private static String pace(double speed) {
         return speed == 1 ? "a real model's" : "shortened " + Math.round(speed) + " times";
-    }
-
-    /** Which tool call of the whole script that is, from 1. */
-    private static int positionOf(String call) {
-        List<String> ids = new ArrayList<>();
-        Script.responses().forEach(response -> response.calls().forEach(one -> ids.add(one.id())));
-        return ids.indexOf(call) + 1;
     }
 }

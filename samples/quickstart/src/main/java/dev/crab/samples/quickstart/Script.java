@@ -32,8 +32,8 @@ final class Script {
     /** Asks the counter for its state, from any directory. */
     static final String ASK = "python3 -B " + PROJECT + "/ask.py";
 
-    /** The tool call in which the default run is killed; the call before it has made a draft and sold an apple. */
-    static final String KILLED_CALL = "call_9b";
+    /** The command during which the default run is killed; the call before it has made a draft and sold an apple. */
+    static final String LONG_COMMAND = "sleep 1; ls draft-*";
 
     static final String TASK = """
             Set up the project shop in %s: a cart with unit tests, and a service that counts what is sold. Find out why a test \
@@ -85,7 +85,7 @@ final class Script {
         turn(
                 1600,
                 shell("touch draft-$((1 + $(ls | grep -c ^draft-))) && " + ASK + " apples 1"),
-                shell("sleep 0.2; ls draft-*"));
+                shell(LONG_COMMAND));
         turn(
                 1900,
                 call(

@@ -30,7 +30,7 @@ class QuickstartTest {
         assertThat(result.json().path("ok").asBoolean()).isTrue();
         assertThat(result.json().path("turns")).hasSize(Script.responses().size() - 1);
         assertThat(result.json().path("lives")).hasSize(2);
-        assertThat(result.json().at("/lives/0/killedAt").asText()).startsWith("tool.inside@");
+        assertThat(result.json().at("/lives/0/killedAt").asText()).isEqualTo("command.running@1");
         assertThat(result.json().at("/lives/1/recoveredTurn").asLong()).isEqualTo(8);
         assertThat(result.story()).contains("kill -9").doesNotContain("\u001b");
     }

@@ -25,6 +25,7 @@ class TurnTableTest {
                 20_000_000,
                 40_000_000,
                 1_500_000,
+                false,
                 null);
 
         List<String> lines = TurnTable.lines(List.of(turn, turn));
