@@ -82,6 +82,8 @@ public enum ErrorCode {
     INTERCEPTOR_INACTIVE,
     /** The agent framework uses a path that Crab does not protect. */
     FRAMEWORK_UNSUPPORTED,
+    /** The call has no meaning at this moment: a turn is open that must end first, or the session is closed. */
+    STATE_INVALID,
     /** Something is larger than a format or a limit allows. */
     LIMIT_EXCEEDED,
     /** The thread was interrupted while it waited. */

@@ -2,6 +2,7 @@ package dev.crab.runtime.session;
 
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.store.Journal;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,7 +26,11 @@ public interface SandboxSession extends AutoCloseable {
     /** The session's journal: the layers above append their own kinds of record and read back what was there when it was opened. */
     Journal journal();
 
-    /** Starts a turn: from here on tools may run. */
+    /**
+     * Starts a turn: from here on tools may run.
+     *
+     * @throws dev.crab.runtime.error.CrabException STATE_INVALID if a turn is open or the session is closed
+     */
     Turn beginTurn();
 
     /**
@@ -46,7 +51,13 @@ public interface SandboxSession extends AutoCloseable {
          * @param commit the commit that the sandbox was put back to
          * @param processesRestored processes that came back from a dump; 0 if pid 1 was started afresh on the restored files
          * @param restoreMillis from opening to the sandbox being verified and running
+         * @param lost what could not be captured and is therefore gone, for reading; empty unless the session ran unprotected
          */
-        record Restored(Commit commit, int processesRestored, long restoreMillis) implements Recovery {}
+        record Restored(Commit commit, int processesRestored, long restoreMillis, List<String> lost)
+                implements Recovery {
+            public Restored {
+                lost = List.copyOf(lost);
+            }
+        }
     }
 }

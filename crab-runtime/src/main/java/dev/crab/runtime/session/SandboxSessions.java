@@ -1,0 +1,88 @@
+package dev.crab.runtime.session;
+
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.sandbox.SandboxSpec;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.jspecify.annotations.Nullable;
+
+/** Opens sessions and knows which are open in this process. Thread-safe. */
+public final class SandboxSessions implements AutoCloseable {
+    private final SessionServices services;
+    private final ExecutorService housekeeping = Executors.newSingleThreadExecutor(task -> {
+        Thread thread = new Thread(task, "crab-retention");
+        thread.setDaemon(true);
+        return thread;
+    });
+
+    // Guarded by this.
+    private final Set<DurableSession> open = new LinkedHashSet<>();
+    private boolean closed;
+
+    public SandboxSessions(SessionServices services) {
+        this.services = services;
+    }
+
+    /**
+     * Opens a session.
+     *
+     * @param spec what a new sandbox is like; null means that the session must exist
+     * @throws CrabException SESSION_UNKNOWN, SESSION_LOCKED, and what reading the store and restoring can throw
+     */
+    public SandboxSession open(String id, @Nullable SandboxSpec spec) {
+        synchronized (this) {
+            if (closed) {
+                throw CrabException.of(
+                        ErrorCode.STATE_INVALID,
+                        "session " + id + " cannot be opened",
+                        "the runtime is closed",
+                        "make a new one");
+            }
+        }
+        DurableSession session = new SessionOpening(services, id, spec).open(housekeeping, this::forget);
+        boolean late;
+        synchronized (this) {
+            late = closed;
+            open.add(session);
+        }
+        if (late) {
+            close();
+        }
+        return session;
+    }
+
+    private synchronized void forget(DurableSession session) {
+        open.remove(session);
+    }
+
+    /** Closes every session that is open. Idempotent. */
+    @Override
+    public void close() {
+        List<DurableSession> sessions;
+        synchronized (this) {
+            closed = true;
+            sessions = new ArrayList<>(open);
+        }
+        RuntimeException first = null;
+        for (DurableSession session : sessions) {
+            try {
+                session.close();
+            } catch (RuntimeException e) {
+                if (first == null) {
+                    first = e;
+                } else {
+                    first.addSuppressed(e);
+                }
+            }
+        }
+        housekeeping.shutdown();
+        if (first != null) {
+            throw first;
+        }
+    }
+}

@@ -1,0 +1,206 @@
+package dev.crab.runtime.session;
+
+import dev.crab.runtime.engine.RestoreResult;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.fault.FaultPoints;
+import dev.crab.runtime.inspector.InspectionTarget;
+import dev.crab.runtime.inspector.TurnInspector;
+import dev.crab.runtime.sandbox.SandboxFactory;
+import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
+import dev.crab.runtime.sandbox.SandboxProcesses;
+import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.session.SandboxSession.Recovery;
+import dev.crab.runtime.session.SessionRecords.Timeline;
+import dev.crab.runtime.snapshot.Volume;
+import dev.crab.runtime.store.CheckpointStore;
+import dev.crab.runtime.store.Manifest;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One opening of a session: everything that has to be checked is read and checked before anything of the dead predecessor is touched,
+ * and if any step fails, whatever the ones before it made is taken away again.
+ */
+final class SessionOpening {
+    private static final Logger LOG = LoggerFactory.getLogger(SessionOpening.class);
+
+    private final SessionServices services;
+    private final String id;
+    private final @Nullable SandboxSpec requested;
+    private final long startedNanos = System.nanoTime();
+
+    private @Nullable RunningSandbox running;
+    private TurnInspector.@Nullable Watch watch;
+
+    SessionOpening(SessionServices services, String id, @Nullable SandboxSpec requested) {
+        this.services = services;
+        this.id = id;
+        this.requested = requested;
+    }
+
+    DurableSession open(ExecutorService housekeeping, Consumer<DurableSession> onClose) {
+        CheckpointStore store = requested == null
+                ? CheckpointStore.openExisting(services.data(), id)
+                : CheckpointStore.open(services.data(), id);
+        boolean done = false;
+        try {
+            Timeline timeline = timeline(store);
+            Commit last = timeline.last();
+            Manifest manifest = last == null || last.generation() == 0
+                    ? null
+                    : store.manifests().read(last.generation());
+            if (manifest != null) {
+                checkImage(timeline.spec(), manifest);
+            }
+
+            services.factory().sweep(id);
+            // Only its name counts; where it lies is the snapshotter's affair.
+            services.snapshots().delete(new Volume(id, Path.of("")));
+            Retention retention = new Retention(store, services.snapshots(), services.keepGenerations());
+            retention.sweepUncommitted(last == null ? 0 : last.generation());
+
+            int processes = manifest == null ? start(timeline.spec()) : restore(timeline.spec(), manifest);
+            RunningSandbox sandbox = running();
+            sandbox.attributes().putAll(timeline.attributes());
+            services.engine().attach(sandbox);
+            DurableSession session = new DurableSession(
+                    services,
+                    store,
+                    retention,
+                    sandbox,
+                    watch(),
+                    recovery(last, processes, manifest),
+                    timeline,
+                    manifest,
+                    housekeeping,
+                    onClose);
+            done = true;
+            return session;
+        } finally {
+            if (!done) {
+                takeBack(store);
+            }
+        }
+    }
+
+    private Timeline timeline(CheckpointStore store) {
+        Timeline timeline = SessionRecords.timeline(id, store.journal().recovered());
+        if (timeline != null) {
+            if (requested != null && !requested.equals(timeline.spec())) {
+                LOG.warn(
+                        "session {} keeps the sandbox it was made with ({}); {} was asked for",
+                        id,
+                        timeline.spec(),
+                        requested);
+            }
+            return timeline;
+        }
+        if (requested == null) {
+            throw CheckpointStore.unknown(services.data(), id);
+        }
+        // Before the first record: an image that does not exist must not leave a session behind that can never be
+        // opened.
+        services.factory().resolve(requested.image());
+        store.journal().append(SessionRecords.SESSION, SessionRecords.opening(id, requested));
+        FaultPoints.reach("session.recorded");
+        return new Timeline(requested, SessionRecords.toJson(requested), null, java.util.Map.of());
+    }
+
+    /** Files of one image over another would be a mix that never existed. */
+    private void checkImage(SandboxSpec spec, Manifest manifest) {
+        Path image = services.factory().resolve(spec.image());
+        if (!image.toString().equals(manifest.image())) {
+            throw CrabException.of(
+                    ErrorCode.IMAGE_INVALID,
+                    "session " + id + " cannot be restored",
+                    "its image is now " + image + ", and its files were changed on top of " + manifest.image(),
+                    "bring the image back that the session was made with");
+        }
+    }
+
+    private int start(SandboxSpec spec) {
+        Volume volume = services.snapshots().createVolume(id);
+        SandboxFactory.Place place = services.factory().prepare(id, spec, volume);
+        boolean started = false;
+        try {
+            running = place.start();
+            started = true;
+        } finally {
+            if (!started) {
+                place.close();
+            }
+        }
+        watch = services.inspector().watch(target(running().processes()));
+        return 0;
+    }
+
+    private int restore(SandboxSpec spec, Manifest manifest) {
+        RestoreResult result = services.engine()
+                .restore(
+                        id,
+                        spec,
+                        manifest.checkpoint(),
+                        processes -> watch = services.inspector().watch(target(processes)));
+        running = result.sandbox();
+        LOG.info(
+                "session {}: back at generation {} ({} processes, {} files verified)",
+                id,
+                manifest.generation(),
+                result.processesRestored(),
+                result.filesVerified());
+        return result.processesRestored();
+    }
+
+    private InspectionTarget target(SandboxProcesses processes) {
+        return new InspectionTarget(
+                id, processes.cgroup(), processes.initPid(), processes.volume().upper(), processes.lower());
+    }
+
+    private Recovery recovery(@Nullable Commit last, int processes, @Nullable Manifest manifest) {
+        if (last == null) {
+            return new Recovery.Fresh();
+        }
+        List<String> lost = manifest == null ? List.of() : manifest.lost();
+        if (!lost.isEmpty()) {
+            LOG.warn("session {}: not restored, because it could not be captured: {}", id, lost);
+        }
+        return new Recovery.Restored(last, processes, (System.nanoTime() - startedNanos) / 1_000_000, lost);
+    }
+
+    private RunningSandbox running() {
+        if (running == null) {
+            throw new IllegalStateException("no sandbox");
+        }
+        return running;
+    }
+
+    private TurnInspector.Watch watch() {
+        if (watch == null) {
+            throw CrabException.of(
+                    ErrorCode.INTERNAL,
+                    "session " + id + " cannot be opened",
+                    "the restore did not say when to watch",
+                    "report this as a fault of Crab");
+        }
+        return watch;
+    }
+
+    /** Behind a failure; must not hide it. */
+    private void takeBack(CheckpointStore store) {
+        TurnInspector.Watch opened = watch;
+        RunningSandbox started = running;
+        Quietly.all(
+                id,
+                opened == null ? () -> {} : opened::close,
+                () -> services.engine().detach(id),
+                started == null ? () -> {} : started::close,
+                () -> services.snapshots().delete(new Volume(id, Path.of(""))),
+                store::close);
+    }
+}

@@ -1,0 +1,27 @@
+package dev.crab.runtime.session;
+
+import dev.crab.runtime.engine.CheckpointEngine;
+import dev.crab.runtime.inspector.TurnInspector;
+import dev.crab.runtime.sandbox.SandboxFactory;
+import dev.crab.runtime.snapshot.Snapshotter;
+import dev.crab.runtime.store.DataDirectory;
+
+/**
+ * What sessions are made of. Whoever makes it closes the parts, after the sessions.
+ *
+ * @param data where everything durable lies
+ * @param factory makes sandboxes
+ * @param snapshots keeps their files
+ * @param engine takes and restores checkpoints
+ * @param inspector judges turns
+ * @param onUncaptured what to do where processes cannot be captured
+ * @param keepGenerations how many of the newest generations stay, from 1
+ */
+public record SessionServices(
+        DataDirectory data,
+        SandboxFactory factory,
+        Snapshotter snapshots,
+        CheckpointEngine engine,
+        TurnInspector inspector,
+        UncapturedPolicy onUncaptured,
+        int keepGenerations) {}

@@ -1,0 +1,339 @@
+package dev.crab.runtime.session;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.crab.runtime.engine.Captured;
+import dev.crab.runtime.engine.CheckpointPlan;
+import dev.crab.runtime.engine.FrozenHook;
+import dev.crab.runtime.engine.Persisted;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.fault.FaultPoints;
+import dev.crab.runtime.inspector.Effect;
+import dev.crab.runtime.inspector.EffectReason;
+import dev.crab.runtime.inspector.TurnEffects;
+import dev.crab.runtime.inspector.TurnInspector;
+import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
+import dev.crab.runtime.session.SessionRecords.Details;
+import dev.crab.runtime.session.SessionRecords.Timeline;
+import dev.crab.runtime.store.CheckpointImage;
+import dev.crab.runtime.store.CheckpointStore;
+import dev.crab.runtime.store.FileJournal;
+import dev.crab.runtime.store.Manifest;
+import dev.crab.runtime.store.Names;
+import dev.crab.runtime.store.ProcessImage;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The boundary of a turn: judge, capture, persist, manifest, commit record.
+ *
+ * <p>The inspector's baseline moves at the instant of the capture, long before it is known whether the commit succeeds. So what a failed
+ * attempt had judged is remembered in {@link #carried} and counted in the next one; nothing that a turn did can fall between two
+ * attempts.
+ *
+ * <p>Generation numbers are used up by attempts: a number stands for one snapshot and one set of objects, whether they came to be
+ * committed or not.
+ */
+final class TurnCommitter {
+    /** Bytes of JSON that a position may have: 64 KiB. */
+    static final int POSITION_LIMIT = 64 << 10;
+
+    private static final Logger LOG = LoggerFactory.getLogger(TurnCommitter.class);
+
+    private final SessionServices services;
+    private final CheckpointStore store;
+    private final Retention retention;
+    private final RunningSandbox sandbox;
+    private final TurnInspector.Watch watch;
+    private final ObjectNode spec;
+
+    private volatile @Nullable Commit last;
+
+    // Used by one thread at a time: whoever holds the session's lock.
+    private @Nullable CheckpointImage lastImage;
+    private List<String> lastLost;
+    private Map<String, String> lastAttributes;
+    private long nextGeneration;
+    private TurnEffects carried = TurnEffects.of(List.of());
+
+    TurnCommitter(
+            SessionServices services,
+            CheckpointStore store,
+            Retention retention,
+            RunningSandbox sandbox,
+            TurnInspector.Watch watch,
+            Timeline timeline,
+            @Nullable Manifest manifest) {
+        this.services = services;
+        this.store = store;
+        this.retention = retention;
+        this.sandbox = sandbox;
+        this.watch = watch;
+        this.spec = timeline.specJson();
+        this.last = timeline.last();
+        this.lastImage = manifest == null ? null : manifest.checkpoint();
+        this.lastLost = manifest == null ? List.of() : manifest.lost();
+        this.lastAttributes = timeline.attributes();
+        this.nextGeneration = (last == null ? 0 : last.generation()) + 1;
+    }
+
+    @Nullable
+    Commit lastCommit() {
+        return last;
+    }
+
+    /** What one attempt has come to so far. */
+    private final class Attempt {
+        final long turn;
+        final ObjectNode position;
+        final long boundaryNanos = System.nanoTime();
+        final Map<String, String> attributes = Map.copyOf(sandbox.attributes());
+        TurnEffects effects;
+        List<String> lost = List.of();
+
+        Attempt(long turn, ObjectNode position, TurnEffects effects) {
+            this.turn = turn;
+            this.position = position;
+            this.effects = effects;
+        }
+    }
+
+    TurnOutcome commit(long turn, ObjectNode position) {
+        checkPosition(position);
+        FaultPoints.reach("turn.boundary");
+        checkAlive();
+        sandbox.quiesce();
+        Attempt attempt = new Attempt(turn, position.deepCopy(), carried);
+        attempt.effects = withCarried(watch.judge());
+        if (attempt.effects.effect() == Effect.NONE) {
+            watch.rebase();
+            return commitUnchanged(attempt);
+        }
+        try {
+            return commitCaptured(attempt, capturePlan(attempt));
+        } catch (CrabException e) {
+            if (e.code() != ErrorCode.CAPTURE_FAILED
+                    || services.onUncaptured() != UncapturedPolicy.CONTINUE_UNPROTECTED) {
+                throw e;
+            }
+            LOG.warn(
+                    "session {}: the processes of turn {} cannot be captured and are NOT PROTECTED; the files are saved",
+                    store.session(),
+                    turn,
+                    e);
+            attempt.lost = lost(e);
+            return commitCaptured(attempt, capturePlan(attempt));
+        }
+    }
+
+    private TurnOutcome commitUnchanged(Attempt attempt) {
+        Commit before = last;
+        Commit commit = new Commit(
+                attempt.turn,
+                before == null ? 0 : before.generation(),
+                before == null ? 0 : before.processGeneration(),
+                before == null ? 0 : before.fileGeneration(),
+                Effect.NONE,
+                attempt.position);
+        long start = System.nanoTime();
+        long bytes = record(attempt, commit, new Details(TurnOutcome.Saved.NOTHING, lastLost, 0, 0, 0, now()));
+        return new TurnOutcome(
+                commit, attempt.effects, TurnOutcome.Saved.NOTHING, bytes, 0, 0, System.nanoTime() - start);
+    }
+
+    private CheckpointPlan capturePlan(Attempt attempt) {
+        long generation = nextGeneration++;
+        return new CheckpointPlan(
+                Names.checkpoint(store.session(), generation),
+                attempt.effects.effect(),
+                somethingOutlivesItsProcess(attempt.effects.effect()),
+                lastImage);
+    }
+
+    private TurnOutcome commitCaptured(Attempt attempt, CheckpointPlan plan) {
+        long generation = nextGeneration - 1;
+        Captured captured = services.engine().capture(sandbox, plan, new FrozenHook() {
+            @Override
+            public Effect judge() {
+                attempt.effects = withCarried(watch.judge());
+                return attempt.effects.effect();
+            }
+
+            @Override
+            public void taken() {
+                watch.rebase();
+                // Until the commit has succeeded.
+                carried = attempt.effects;
+            }
+        });
+        long captureNanos = System.nanoTime() - attempt.boundaryNanos;
+        long start = System.nanoTime();
+        Persisted persisted = persist(captured, generation);
+        CheckpointImage image = persisted.image();
+        Manifest manifest = manifest(attempt, generation, image);
+        ProcessImage processes = image.processes();
+        Commit commit = new Commit(
+                attempt.turn,
+                generation,
+                processes == null ? 0 : processes.generation(),
+                image.files().generation(),
+                attempt.effects.effect(),
+                attempt.position);
+        TurnOutcome.Saved saved = captured.hasDump() ? TurnOutcome.Saved.PROCESSES_AND_FILES : TurnOutcome.Saved.FILES;
+        long bytes = persisted.bytesWritten();
+        try {
+            bytes += store.manifests().write(manifest);
+            bytes += record(
+                    attempt,
+                    commit,
+                    new Details(saved, attempt.lost, captureNanos, captured.freezeNanos(), bytes, now()));
+        } catch (RuntimeException e) {
+            if (last != commit && !store.journal().isFailed()) {
+                Quietly.all(store.session(), () -> retention.takeBack(manifest));
+            }
+            // Else the record may have reached the disk all the same: what it needs stays, and the next opening
+            // decides.
+            throw e;
+        }
+        carried = TurnEffects.of(List.of());
+        lastImage = image;
+        lastLost = attempt.lost;
+        return new TurnOutcome(
+                commit, attempt.effects, saved, bytes, captureNanos, captured.freezeNanos(), System.nanoTime() - start);
+    }
+
+    private Persisted persist(Captured captured, long generation) {
+        boolean done = false;
+        try {
+            Persisted persisted = services.engine().persist(captured, generation);
+            done = true;
+            return persisted;
+        } finally {
+            if (!done) {
+                Quietly.all(store.session(), () -> services.engine().discard(captured));
+            }
+        }
+    }
+
+    /** The one write by which the turn becomes the recovery point. */
+    private long record(Attempt attempt, Commit commit, Details details) {
+        FaultPoints.reach("commit.before");
+        ObjectNode body = SessionRecords.toJson(commit, lastAttributes, attempt.attributes, details);
+        FileJournal.Appended appended = store.journal().appendMeasured(SessionRecords.COMMIT, body);
+        last = commit;
+        lastAttributes = attempt.attributes;
+        FaultPoints.reach("commit.recorded");
+        return appended.bytes();
+    }
+
+    private Manifest manifest(Attempt attempt, long generation, CheckpointImage image) {
+        return new Manifest(
+                store.session(),
+                generation,
+                last == null ? 0 : last.generation(),
+                attempt.turn,
+                now(),
+                attempt.effects.effect().name(),
+                attempt.effects.reasons().stream()
+                        .map(reason -> new Manifest.Reason(
+                                reason.rule(), reason.effect().name(), reason.evidence()))
+                        .toList(),
+                spec,
+                sandbox.processes().lower().toString(),
+                image,
+                attempt.attributes,
+                attempt.lost);
+    }
+
+    private TurnEffects withCarried(TurnEffects judged) {
+        if (carried.reasons().isEmpty()) {
+            return judged;
+        }
+        List<EffectReason> reasons = new ArrayList<>(carried.reasons());
+        judged.reasons().stream().filter(reason -> !reasons.contains(reason)).forEach(reasons::add);
+        return TurnEffects.of(reasons);
+    }
+
+    /** Where only pid 1 is left, whether it is not all there is to processes: System V IPC lives on without any. */
+    private boolean somethingOutlivesItsProcess(Effect effect) {
+        CheckpointImage before = lastImage;
+        boolean oldDumpServes = !effect.processes() && before != null && before.processes() != null;
+        if (oldDumpServes || processes().size() > 1) {
+            return false;
+        }
+        for (String kind : List.of("shm", "sem", "msg")) {
+            try {
+                byte[] table = sandbox.readFile("/proc/sysvipc/" + kind, 1 << 16);
+                if (new String(table, StandardCharsets.US_ASCII).lines().count() > 1) {
+                    return true;
+                }
+            } catch (CrabException e) {
+                LOG.debug("session {}: {} objects cannot be listed: a dump is taken", store.session(), kind, e);
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void checkAlive() {
+        if (!processes().contains(Integer.toString(sandbox.processes().initPid()))) {
+            throw CrabException.of(
+                    ErrorCode.SANDBOX_LOST,
+                    "the turn of session " + store.session() + " cannot be committed",
+                    "its sandbox's pid 1 is gone",
+                    "close the session and open it again: it comes back as the last commit left it");
+        }
+    }
+
+    /** Host pids of everything in the sandbox. */
+    private List<String> processes() {
+        Path members = sandbox.processes().cgroup().resolve("cgroup.procs");
+        try {
+            return Files.readAllLines(members, StandardCharsets.US_ASCII);
+        } catch (IOException e) {
+            throw CrabException.of(
+                    ErrorCode.SANDBOX_LOST,
+                    "the turn of session " + store.session() + " cannot be committed",
+                    "the sandbox's cgroup cannot be read: " + e.getMessage(),
+                    "close the session and open it again: it comes back as the last commit left it",
+                    e);
+        }
+    }
+
+    private List<String> lost(CrabException e) {
+        List<String> lost = new ArrayList<>();
+        lost.add("the sandbox's processes: " + e.why());
+        for (String pid : processes()) {
+            try {
+                lost.add("process "
+                        + Files.readString(Path.of("/proc", pid, "comm")).strip() + " (host pid " + pid + ")");
+            } catch (IOException gone) {
+                LOG.debug("process {} has ended meanwhile", pid, gone);
+            }
+        }
+        return lost;
+    }
+
+    private static void checkPosition(ObjectNode position) {
+        int length = position.toString().getBytes(StandardCharsets.UTF_8).length;
+        if (length > POSITION_LIMIT) {
+            throw CrabException.of(
+                    ErrorCode.LIMIT_EXCEEDED,
+                    "the turn cannot be committed",
+                    "its position has " + length + " bytes of JSON, and at most " + POSITION_LIMIT + " are allowed",
+                    "keep the chat in the journal, and only where it stands in the position");
+        }
+    }
+
+    private static long now() {
+        return System.currentTimeMillis();
+    }
+}
