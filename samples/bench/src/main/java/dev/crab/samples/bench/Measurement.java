@@ -32,19 +32,27 @@ abstract class Measurement implements Callable<Integer> {
             + "else: raise SystemExit(\"the server does not answer\")'";
 
     /** Asks the web server for its index, which changes its memory and nothing else. */
-    static final String ASK_SERVER = "exec 3<>/dev/tcp/127.0.0.1/8000; printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3";
+    static final String ASK_SERVER =
+            "exec 3<>/dev/tcp/127.0.0.1/8000; printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3";
 
     @ParentCommand
     @SuppressWarnings("NullAway.Init") // set by picocli
     private Bench bench;
 
-    @Option(names = "--runs", paramLabel = "N", defaultValue = "30", description = "Runs of each kind. Default: ${DEFAULT-VALUE}.")
+    @Option(
+            names = "--runs",
+            paramLabel = "N",
+            defaultValue = "30",
+            description = "Runs of each kind. Default: ${DEFAULT-VALUE}.")
     private int runs;
 
     @Option(names = "--json", description = "Print JSON.")
     private boolean json;
 
-    @Option(names = "--data", paramLabel = "DIR", description = "The data directory. Default: CRAB_DATA, else /var/lib/crab.")
+    @Option(
+            names = "--data",
+            paramLabel = "DIR",
+            description = "The data directory. Default: CRAB_DATA, else /var/lib/crab.")
     private @Nullable Path data;
 
     private final List<String> sessions = new ArrayList<>();
@@ -73,8 +81,9 @@ abstract class Measurement implements Callable<Integer> {
 
     /** A name that no other invocation uses, for a session that is deleted when the measurement is over. */
     String sessionName(String kind) {
-        String name = "bench-" + kind + "-" + Long.toString(ProcessHandle.current().pid(), 36) + "-"
-                + Long.toString(System.currentTimeMillis(), 36);
+        String name =
+                "bench-" + kind + "-" + Long.toString(ProcessHandle.current().pid(), 36) + "-"
+                        + Long.toString(System.currentTimeMillis(), 36);
         sessions.add(name);
         return name;
     }

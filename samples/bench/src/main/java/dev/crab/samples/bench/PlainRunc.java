@@ -58,7 +58,8 @@ final class PlainRunc implements AutoCloseable {
     }
 
     private void run(String... arguments) {
-        List<String> command = new ArrayList<>(List.of("runc", "--root", directory.resolve("state").toString()));
+        List<String> command = new ArrayList<>(
+                List.of("runc", "--root", directory.resolve("state").toString()));
         command.addAll(List.of(arguments));
         try {
             // A file, not a pipe: the container keeps the descriptors, so the end of a pipe would never come.
@@ -69,8 +70,8 @@ final class PlainRunc implements AutoCloseable {
                     .redirectOutput(log)
                     .start();
             if (process.waitFor() != 0) {
-                throw new IllegalStateException(
-                        String.join(" ", command) + ": " + Files.readString(log.toPath()).strip());
+                throw new IllegalStateException(String.join(" ", command) + ": "
+                        + Files.readString(log.toPath()).strip());
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);

@@ -60,8 +60,8 @@ final class RestoreBench extends Measurement {
             long open = System.nanoTime() - start;
             int found = restored(session);
             if (found != kind.processes()) {
-                throw new IllegalStateException(
-                        "restored " + found + " processes instead of " + kind.processes() + " of " + kind.open().name());
+                throw new IllegalStateException("restored " + found + " processes instead of " + kind.processes()
+                        + " of " + kind.open().name());
             }
             long first = execTrue(session.sandbox());
             if (counts) {

@@ -23,6 +23,8 @@ class SeriesTest {
     void quantile_withoutAnyRun_isRefused() {
         Series series = new Series("nothing");
 
-        assertThatThrownBy(series::median).isInstanceOf(IllegalStateException.class).hasMessageContaining("nothing");
+        assertThatThrownBy(series::median)
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("nothing");
     }
 }

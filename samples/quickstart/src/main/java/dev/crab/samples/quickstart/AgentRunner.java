@@ -167,14 +167,16 @@ final class AgentRunner implements AutoCloseable {
                     restoreMillis = event.body().path("restoreMillis").asLong();
                 }
                 case "turn" -> {
-                    // For those who watch. The session tells all of its turns at the end, those before the crash included.
+                    // For those who watch. The session tells all of its turns at the end, those before the crash
+                    // included.
                 }
-                case "turns" -> event.body().forEach(body -> {
-                    TurnReport report = TurnReport.fromJson(body);
-                    if (report.committed()) {
-                        turns.put(report.turn(), report);
-                    }
-                });
+                case "turns" ->
+                    event.body().forEach(body -> {
+                        TurnReport report = TurnReport.fromJson(body);
+                        if (report.committed()) {
+                            turns.put(report.turn(), report);
+                        }
+                    });
                 case "point" -> points.add(event.body().asText());
                 case "finished" -> state = Json.read(event.body(), AgentState.class);
                 case "failed" -> failure = event.body().asText();

@@ -42,14 +42,20 @@ record AgentState(
     record Task(int pid, int parent, int group, int session, String state, String command) {}
 
     /** Asks the sandbox; runs a few commands in it. */
-    static AgentState probe(
-            Sandbox sandbox, String answer, List<String> announcements, List<ChatMessage> chat) {
+    static AgentState probe(Sandbox sandbox, String answer, List<String> announcements, List<ChatMessage> chat) {
         Sandbox.Shell shell = sandbox.shell(SHELL);
         String[] kept = shell.run("printf '%s\\n' \"$PWD\" \"$" + Script.VARIABLE + "\"")
                 .out()
                 .split("\n", -1);
         return new AgentState(
-                answer, files(sandbox), processes(sandbox), counter(sandbox), kept[0], kept[1], announcements, wireFormat(chat));
+                answer,
+                files(sandbox),
+                processes(sandbox),
+                counter(sandbox),
+                kept[0],
+                kept[1],
+                announcements,
+                wireFormat(chat));
     }
 
     private static Map<String, String> files(Sandbox sandbox) {

@@ -15,8 +15,7 @@ record Announcements(Path file) {
     void post(String key, String text) {
         try {
             if (lines().stream().noneMatch(line -> line.startsWith(key + "\t"))) {
-                Files.writeString(
-                        file, key + "\t" + text + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+                Files.writeString(file, key + "\t" + text + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);

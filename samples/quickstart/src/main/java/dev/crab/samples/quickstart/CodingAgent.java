@@ -31,8 +31,7 @@ final class CodingAgent {
     private final Events events = new Events(System.out);
     private final String session = property("session");
     private final Path directory = Path.of(property("directory"));
-    private final CommandLog log =
-            new CommandLog(directory.resolve("commands"), Integer.parseInt(property("life")));
+    private final CommandLog log = new CommandLog(directory.resolve("commands"), Integer.parseInt(property("life")));
     private final Announcements announcements = new Announcements(directory.resolve("announcements"));
 
     private CodingAgent() {}

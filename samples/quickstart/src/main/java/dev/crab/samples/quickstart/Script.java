@@ -82,10 +82,7 @@ final class Script {
         turn(1300, shell("nohup python3 -B counter.py > /dev/null 2>&1 &"), shell(ASK));
         turn(1500, shell(ASK + " apples 3"), shell(ASK + " pears 2"), shell(ASK + " plums 1"));
         turn(800, call("read_file", "path", PROJECT + "/tests.txt"), call("count_lines", "path", PROJECT + "/cart.py"));
-        turn(
-                1600,
-                shell("touch draft-$((1 + $(ls | grep -c ^draft-))) && " + ASK + " apples 1"),
-                shell(LONG_COMMAND));
+        turn(1600, shell("touch draft-$((1 + $(ls | grep -c ^draft-))) && " + ASK + " apples 1"), shell(LONG_COMMAND));
         turn(
                 1900,
                 call(

@@ -8,8 +8,9 @@ import org.jspecify.annotations.Nullable;
 
 /** The sessions of one invocation: names that no other uses, and their removal from the data directory. Thread-safe. */
 final class Sessions implements AutoCloseable {
-    private final String prefix = "quickstart-" + Long.toString(ProcessHandle.current().pid(), 36) + "-"
-            + Long.toString(System.currentTimeMillis(), 36) + "-";
+    private final String prefix =
+            "quickstart-" + Long.toString(ProcessHandle.current().pid(), 36) + "-"
+                    + Long.toString(System.currentTimeMillis(), 36) + "-";
     private final boolean keep;
     private final Set<String> present = new LinkedHashSet<>();
     private int given;

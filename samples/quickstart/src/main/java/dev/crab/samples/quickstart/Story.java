@@ -26,8 +26,8 @@ final class Story implements AgentRunner.Listener {
     public void ended(int life, AgentProcess.Ending ending) {
         if (ending instanceof AgentProcess.Ending.Killed killed) {
             boolean running = killed.point().startsWith(KillWindow.POINT);
-            narrator.say("   *** kill -9 " + (running ? "while the tool runs: " + Script.LONG_COMMAND : "at " + killed.point())
-                    + " ***");
+            narrator.say("   *** kill -9 "
+                    + (running ? "while the tool runs: " + Script.LONG_COMMAND : "at " + killed.point()) + " ***");
         } else if (ending instanceof AgentProcess.Ending.Failed failed) {
             narrator.say("   the agent's JVM ended with status " + failed.status());
         }

@@ -53,7 +53,8 @@ class FingerprintTest {
 
     @Test
     void differences_ofASecondService_areFound() {
-        assertThat(differences(withProcesses(INIT, SERVICE, new AgentState.Task(21, 1, 19, 19, "S", SERVICE.command()))))
+        assertThat(differences(
+                        withProcesses(INIT, SERVICE, new AgentState.Task(21, 1, 19, 19, "S", SERVICE.command()))))
                 .hasSize(1);
     }
 
@@ -89,8 +90,8 @@ class FingerprintTest {
 
     /** As Python writes it. */
     private static String spaced(JsonNode counter) {
-        return "{\"pid\": " + counter.get("pid") + ", \"sold\": {}, \"token\": \"" + counter.get("token").asText()
-                + "\", \"total\": " + counter.get("total") + "}";
+        return "{\"pid\": " + counter.get("pid") + ", \"sold\": {}, \"token\": \""
+                + counter.get("token").asText() + "\", \"total\": " + counter.get("total") + "}";
     }
 
     private static JsonNode counter(int pid, String token, int total) {

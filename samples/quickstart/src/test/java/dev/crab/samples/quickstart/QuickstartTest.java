@@ -70,8 +70,6 @@ class QuickstartTest {
                 new PrintStream(err, true, StandardCharsets.UTF_8),
                 all);
         return new Result(
-                status,
-                Json.tryRead(out.toString(StandardCharsets.UTF_8)),
-                err.toString(StandardCharsets.UTF_8));
+                status, Json.tryRead(out.toString(StandardCharsets.UTF_8)), err.toString(StandardCharsets.UTF_8));
     }
 }

@@ -51,7 +51,8 @@ class ScriptedModelTest {
         HttpResponse<String> answer = ask("dangling", messages);
 
         assertThat(answer.statusCode()).isEqualTo(400);
-        assertThat(MODEL.refusals("dangling")).contains("call call_1a has no result", "a user message stands there twice");
+        assertThat(MODEL.refusals("dangling"))
+                .contains("call call_1a has no result", "a user message stands there twice");
         assertThat(MODEL.refusals("follow")).isEmpty();
     }
 
@@ -62,13 +63,12 @@ class ScriptedModelTest {
     }
 
     private static void result(ArrayNode messages, String call) {
-        String content =
-                switch (call) {
-                    case "call_10b" -> "OK\n";
-                    case "call_11a" -> "/root/shop release 2.4\n";
-                    case "call_11b" -> "{\"pid\": 20, \"token\": \"0123456789abcdef\", \"total\": 7}\n";
-                    default -> "done";
-                };
+        String content = switch (call) {
+            case "call_10b" -> "OK\n";
+            case "call_11a" -> "/root/shop release 2.4\n";
+            case "call_11b" -> "{\"pid\": 20, \"token\": \"0123456789abcdef\", \"total\": 7}\n";
+            default -> "done";
+        };
         messages.addObject().put("role", "tool").put("tool_call_id", call).put("content", content);
     }
 
