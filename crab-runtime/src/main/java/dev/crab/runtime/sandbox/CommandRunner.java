@@ -9,7 +9,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.List;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -19,6 +19,7 @@ final class CommandRunner {
     private static final Duration GRACE = Duration.ofSeconds(20);
 
     private final ExecRequest request;
+    private final Map<String, byte[]> environment;
     private final String what;
     private final Bounded stdout;
     private final Bounded stderr;
@@ -28,8 +29,14 @@ final class CommandRunner {
     private boolean inputEnded;
     private boolean timedOut;
 
-    CommandRunner(String id, ExecRequest request, int stateLimit) {
+    CommandRunner(String id, ExecRequest request) {
+        this(id, request, bytes(request.environment()), 0);
+    }
+
+    /** With an environment of bytes in place of the request's, and a bound for what the command may write to descriptor 3. */
+    CommandRunner(String id, ExecRequest request, Map<String, byte[]> environment, int stateLimit) {
         this.request = request;
+        this.environment = environment;
         this.what = "the command " + request.command().get(0) + " could not be run in sandbox " + id;
         this.stdout = new Bounded(request.outputLimit());
         this.stderr = new Bounded(request.outputLimit());
@@ -42,7 +49,7 @@ final class CommandRunner {
     }
 
     ExecResult run(InitConnection connection, boolean wantsState) {
-        byte[] body = body(request.command(), request.workingDirectory(), request.environment(), wantsState);
+        byte[] body = body(wantsState);
         try {
             connection.send(Protocol.EXEC, body);
             boolean ended = false;
@@ -63,16 +70,25 @@ final class CommandRunner {
         }
     }
 
-    private byte[] body(List<String> command, String directory, Map<String, String> environment, boolean wantsState) {
+    private static Map<String, byte[]> bytes(Map<String, String> environment) {
+        Map<String, byte[]> bytes = new LinkedHashMap<>();
+        environment.forEach((name, value) -> bytes.put(name, value.getBytes(StandardCharsets.UTF_8)));
+        return bytes;
+    }
+
+    private byte[] body(boolean wantsState) {
         ByteArrayOutputStream strings = new ByteArrayOutputStream();
-        put(strings, directory);
-        command.forEach(argument -> put(strings, argument));
-        environment.forEach((name, value) -> put(strings, name + "=" + value));
+        put(strings, request.workingDirectory().getBytes(StandardCharsets.UTF_8));
+        request.command().forEach(argument -> put(strings, argument.getBytes(StandardCharsets.UTF_8)));
+        environment.forEach((name, value) -> {
+            strings.writeBytes((name + "=").getBytes(StandardCharsets.UTF_8));
+            put(strings, value);
+        });
         int flags = (request.input().length > 0 ? Protocol.FLAG_STDIN : 0) | (wantsState ? Protocol.FLAG_STATE : 0);
         byte[] body = ByteBuffer.allocate(12 + strings.size())
                 .order(ByteOrder.LITTLE_ENDIAN)
                 .putInt(flags)
-                .putInt(command.size())
+                .putInt(request.command().size())
                 .putInt(environment.size())
                 .put(strings.toByteArray())
                 .array();
@@ -86,12 +102,17 @@ final class CommandRunner {
         return body;
     }
 
-    private void put(ByteArrayOutputStream strings, String text) {
-        if (text.indexOf('\0') >= 0) {
-            throw CrabException.of(
-                    ErrorCode.EXEC_FAILED, what, "an argument holds a NUL character", "remove it: C strings end there");
+    private void put(ByteArrayOutputStream strings, byte[] text) {
+        for (byte b : text) {
+            if (b == 0) {
+                throw CrabException.of(
+                        ErrorCode.EXEC_FAILED,
+                        what,
+                        "an argument or variable holds a NUL character",
+                        "remove it: C strings end there");
+            }
         }
-        strings.writeBytes(text.getBytes(StandardCharsets.UTF_8));
+        strings.writeBytes(text);
         strings.write(0);
     }
 

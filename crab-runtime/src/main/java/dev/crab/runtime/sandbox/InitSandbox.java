@@ -42,7 +42,7 @@ final class InitSandbox implements SandboxFactory.RunningSandbox {
     @Override
     public ExecResult exec(ExecRequest request) {
         try (InitConnection connection = client.connect()) {
-            return new CommandRunner(id, request, 0).run(connection, false);
+            return new CommandRunner(id, request).run(connection, false);
         }
     }
 
