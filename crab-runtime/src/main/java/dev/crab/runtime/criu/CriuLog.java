@@ -1,0 +1,61 @@
+package dev.crab.runtime.criu;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Picks the evidence out of CRIU's log. */
+final class CriuLog {
+    static final String NAME = "criu.log";
+
+    private static final int BEFORE = 3;
+    private static final int AFTER = 1;
+    private static final int MAX_LINES = 40;
+    private static final int MAX_BYTES = 8 << 20;
+
+    private CriuLog() {}
+
+    /** The lines around each error, or the last lines if there is none; gaps are marked. Never fails. */
+    static String errors(Path directory) {
+        List<String> lines;
+        try (InputStream in = Files.newInputStream(directory.resolve(NAME))) {
+            // Names in it come from the sandbox: bytes, not text.
+            lines = new String(in.readNBytes(MAX_BYTES), StandardCharsets.ISO_8859_1)
+                    .lines()
+                    .toList();
+        } catch (IOException e) {
+            return "no log (" + e + ")";
+        }
+        return excerpt(lines);
+    }
+
+    static String excerpt(List<String> lines) {
+        boolean[] wanted = new boolean[lines.size()];
+        boolean any = false;
+        for (int i = 0; i < lines.size(); i++) {
+            if (lines.get(i).contains("Error (")) {
+                any = true;
+                for (int j = Math.max(0, i - BEFORE); j <= Math.min(lines.size() - 1, i + AFTER); j++) {
+                    wanted[j] = true;
+                }
+            }
+        }
+        List<String> excerpt = new ArrayList<>();
+        for (int i = any ? 0 : Math.max(0, lines.size() - MAX_LINES); i < lines.size(); i++) {
+            if (excerpt.size() == MAX_LINES) {
+                excerpt.add("…");
+                break;
+            }
+            if (!any || wanted[i]) {
+                excerpt.add(lines.get(i));
+            } else if (i > 0 && wanted[i - 1]) {
+                excerpt.add("…");
+            }
+        }
+        return excerpt.isEmpty() ? "its log is empty" : String.join("\n", excerpt);
+    }
+}

@@ -1,0 +1,435 @@
+package dev.crab.runtime.os;
+
+import com.sun.jna.LastErrorException;
+import com.sun.jna.Memory;
+import com.sun.jna.Native;
+import com.sun.jna.Pointer;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystemException;
+import java.nio.file.FileSystemLoopException;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/**
+ * Walks a directory tree that others filled, exactly: names are bytes, whatever encoding this process believes in (Java's own paths lose
+ * what does not fit it), no link is followed, and each step goes from an open directory, so that paths may be longer than the kernel
+ * takes at once.
+ *
+ * <p>The tree must not change meanwhile. Order: a directory before its entries, the entries by name as unsigned bytes.
+ */
+public final class FileTree {
+    /** What is called for each entry. */
+    @FunctionalInterface
+    public interface Visitor {
+        /** The entry, whose {@link Entry#sha256} can be asked for only during this call. */
+        void visit(Entry entry) throws IOException;
+    }
+
+    /** Directories may be nested this deep; a deeper tree is refused. */
+    public static final int MAX_DEPTH = 2000;
+
+    /** Files up to this many bytes have plain digests: 1 MiB. */
+    public static final long PLAIN_DIGEST_LIMIT = 1 << 20;
+
+    private static final Comparator<byte[]> BYTES = Arrays::compareUnsigned;
+    private static final int AT_SYMLINK_NOFOLLOW = 0x100;
+    private static final int STATX_BASIC_STATS = 0x7ff;
+    private static final int S_IFMT = 0170000;
+    private static final int SEEK_DATA = 3;
+    private static final int EIO = 5;
+    private static final int ENXIO = 6;
+    private static final int BUFFER = 1 << 17;
+    private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(BUFFER);
+
+    /** Direct mapping: a tree of ten thousand files takes fifty thousand calls. */
+    private static final class Calls {
+        static {
+            Native.register(Calls.class, "c");
+        }
+
+        static native int openat(int directory, byte[] name, int flags, int mode) throws LastErrorException;
+
+        static native long getdents64(int fd, Pointer buffer, long size) throws LastErrorException;
+
+        static native int statx(int directory, byte[] name, int flags, int mask, Pointer result)
+                throws LastErrorException;
+
+        static native long readlinkat(int directory, byte[] name, Pointer buffer, long size) throws LastErrorException;
+
+        static native long llistxattr(byte[] path, Pointer list, long size) throws LastErrorException;
+
+        static native long lgetxattr(byte[] path, byte[] name, Pointer value, long size) throws LastErrorException;
+
+        static native long pread(int fd, Pointer buffer, long size, long offset) throws LastErrorException;
+
+        static native long lseek(int fd, long offset, int whence) throws LastErrorException;
+    }
+
+    private final Visitor visitor;
+    private final Memory buffer = new Memory(BUFFER);
+    private final Memory stat = new Memory(256);
+    private final ByteBuffer view = buffer.getByteBuffer(0, BUFFER);
+    private final MessageDigest sha256;
+
+    private FileTree(Visitor visitor) {
+        this.visitor = visitor;
+        try {
+            this.sha256 = MessageDigest.getInstance("SHA-256");
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every Java platform has SHA-256", e);
+        }
+    }
+
+    /** Visits the root (with an empty path) and everything below it. */
+    public static void walk(Path root, Visitor visitor) throws IOException {
+        FileTree tree = new FileTree(visitor);
+        try (tree.buffer;
+                tree.stat;
+                NativeFd top = openDirectory(LibC.AT_FDCWD, cString(root.toString()), new byte[0])) {
+            // "." of the directory itself, so that the root is described like every other entry.
+            tree.visitor.visit(tree.describe(top, cString("."), new byte[0]));
+            tree.descend(top, new byte[0], 0);
+        } catch (LastErrorException e) {
+            throw Errno.asIoException(root.toString(), e);
+        }
+    }
+
+    private void descend(NativeFd directory, byte[] path, int depth) throws IOException {
+        if (depth > MAX_DEPTH) {
+            throw new FileSystemLoopException(printable(path) + ": directories are nested deeper than " + MAX_DEPTH);
+        }
+        for (byte[] name : names(directory)) {
+            byte[] child = join(path, name);
+            byte[] cName = Arrays.copyOf(name, name.length + 1);
+            try {
+                Entry entry = describe(directory, cName, child);
+                visitor.visit(entry);
+                entry.tree = null;
+                if (entry.type() == Entry.Type.DIRECTORY) {
+                    try (NativeFd fd = openDirectory(directory.number(), cName, child)) {
+                        descend(fd, child, depth + 1);
+                    }
+                }
+            } catch (LastErrorException e) {
+                throw Errno.asIoException(printable(child), e);
+            }
+        }
+    }
+
+    private List<byte[]> names(NativeFd directory) {
+        List<byte[]> names = new ArrayList<>();
+        long length;
+        while ((length = Calls.getdents64(directory.number(), buffer, BUFFER)) > 0) {
+            // struct linux_dirent64: u64 d_ino, s64 d_off, u16 d_reclen, u8 d_type, char d_name[]
+            for (long at = 0; at < length; at += buffer.getShort(at + 16) & 0xffff) {
+                int size = (int) buffer.indexOf(at + 19, (byte) 0);
+                byte[] name = buffer.getByteArray(at + 19, size);
+                if (!(size == 1 && name[0] == '.') && !(size == 2 && name[0] == '.' && name[1] == '.')) {
+                    names.add(name);
+                }
+            }
+        }
+        names.sort(BYTES);
+        return names;
+    }
+
+    private Entry describe(NativeFd directory, byte[] cName, byte[] path) {
+        // struct statx of linux/stat.h: nlink 16, uid 20, gid 24, mode 28, ino 32, size 40, ctime 96, mtime 112, rdev
+        // 128/132
+        Calls.statx(directory.number(), cName, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, stat);
+        Entry entry = new Entry(path);
+        entry.links = Integer.toUnsignedLong(stat.getInt(16));
+        entry.uid = Integer.toUnsignedLong(stat.getInt(20));
+        entry.gid = Integer.toUnsignedLong(stat.getInt(24));
+        int mode = stat.getShort(28) & 0xffff;
+        entry.type = Entry.Type.of(mode & S_IFMT);
+        entry.permissions = mode & ~S_IFMT;
+        entry.inode = stat.getLong(32);
+        entry.size = entry.type == Entry.Type.FILE ? stat.getLong(40) : 0;
+        entry.changedSeconds = stat.getLong(96);
+        entry.changedNanos = stat.getInt(104);
+        entry.modifiedSeconds = stat.getLong(112);
+        entry.modifiedNanos = stat.getInt(120);
+        entry.deviceMajor = Integer.toUnsignedLong(stat.getInt(128));
+        entry.deviceMinor = Integer.toUnsignedLong(stat.getInt(132));
+        if (entry.type == Entry.Type.SYMLINK) {
+            int length = (int) Calls.readlinkat(directory.number(), cName, buffer, BUFFER);
+            entry.target = buffer.getByteArray(0, length);
+        }
+        entry.attributes = attributes(directory, cName);
+        entry.tree = this;
+        entry.directory = directory;
+        entry.cName = cName;
+        return entry;
+    }
+
+    /** Extended attributes can only be asked for by a path: one through the open directory, so that it is short and follows nothing. */
+    private SortedMap<String, byte[]> attributes(NativeFd directory, byte[] cName) {
+        SortedMap<String, byte[]> attributes = new TreeMap<>();
+        byte[] path = join(("/proc/self/fd/" + directory.number()).getBytes(StandardCharsets.US_ASCII), cName);
+        int length;
+        try {
+            length = (int) Calls.llistxattr(path, buffer, BUFFER);
+        } catch (LastErrorException e) {
+            if (e.getErrorCode() == Errno.ENOTSUP) {
+                return attributes;
+            }
+            throw e;
+        }
+        byte[] list = buffer.getByteArray(0, length);
+        for (int at = 0; at < length; ) {
+            int end = at;
+            while (list[end] != 0) {
+                end++;
+            }
+            byte[] name = Arrays.copyOfRange(list, at, end + 1);
+            int size = (int) Calls.lgetxattr(path, name, buffer, BUFFER);
+            attributes.put(new String(list, at, end - at, StandardCharsets.ISO_8859_1), buffer.getByteArray(0, size));
+            at = end + 1;
+        }
+        return attributes;
+    }
+
+    private String digest(NativeFd directory, byte[] cName, long size) {
+        int flags = LibC.O_RDONLY | LibC.O_NOFOLLOW | LibC.O_CLOEXEC;
+        try (NativeFd fd = new NativeFd(Calls.openat(directory.number(), cName, flags, 0))) {
+            sha256.reset();
+            if (size <= PLAIN_DIGEST_LIMIT) {
+                for (long offset = 0; offset < size; offset += BUFFER) {
+                    sha256.update(block(fd, offset, size));
+                }
+            } else {
+                digestBlocks(fd, size);
+            }
+            return HexFormat.of().formatHex(sha256.digest());
+        }
+    }
+
+    /** Holes are jumped over, so that a file of a terabyte of nothing costs nothing; and data that is zero counts as a hole. */
+    private void digestBlocks(NativeFd fd, long size) {
+        ByteBuffer number = ByteBuffer.allocate(8);
+        long offset = 0;
+        while ((offset = nextData(fd, offset)) < size) {
+            offset = offset / BUFFER * BUFFER;
+            ByteBuffer block = block(fd, offset, size);
+            if (block.mismatch(ZEROS.duplicate().limit(block.limit())) >= 0) {
+                sha256.update(number.putLong(0, offset).rewind());
+                sha256.update(block);
+            }
+            offset += BUFFER;
+        }
+        sha256.update(number.putLong(0, size).rewind());
+    }
+
+    private static long nextData(NativeFd fd, long offset) {
+        try {
+            return Calls.lseek(fd.number(), offset, SEEK_DATA);
+        } catch (LastErrorException e) {
+            if (e.getErrorCode() == ENXIO) {
+                return Long.MAX_VALUE;
+            }
+            throw e;
+        }
+    }
+
+    /** The file's bytes from that offset to the end of the block or the file; what cannot be read counts as the tree having changed. */
+    private ByteBuffer block(NativeFd fd, long offset, long size) {
+        int wanted = (int) Math.min(BUFFER, size - offset);
+        int got = 0;
+        while (got < wanted) {
+            int length = (int) Calls.pread(fd.number(), buffer.share(got), wanted - got, offset + got);
+            if (length == 0) {
+                throw new LastErrorException(EIO);
+            }
+            got += length;
+        }
+        return view.duplicate().limit(wanted);
+    }
+
+    private static NativeFd openDirectory(int at, byte[] cName, byte[] path) throws IOException {
+        int flags = LibC.O_RDONLY | LibC.O_DIRECTORY | LibC.O_NOFOLLOW | LibC.O_CLOEXEC;
+        try {
+            return new NativeFd(Calls.openat(at, cName, flags, 0));
+        } catch (LastErrorException e) {
+            throw new FileSystemException(printable(path), null, Errno.text(e.getErrorCode()));
+        }
+    }
+
+    private static byte[] cString(String path) {
+        byte[] bytes = path.getBytes(StandardCharsets.UTF_8);
+        return Arrays.copyOf(bytes, bytes.length + 1);
+    }
+
+    private static byte[] join(byte[] directory, byte[] name) {
+        byte[] path = Arrays.copyOf(directory, directory.length + 1 + name.length);
+        path[directory.length] = '/';
+        System.arraycopy(name, 0, path, directory.length + 1, name.length);
+        return path;
+    }
+
+    private static String printable(byte[] path) {
+        return path.length == 0 ? "/" : new String(path, StandardCharsets.UTF_8);
+    }
+
+    /** One entry of a tree as the kernel describes it. */
+    @SuppressWarnings("NullAway.Init") // filled in by describe, which is the only one to make one
+    public static final class Entry {
+        /** Kinds of entries. */
+        public enum Type {
+            FILE('f', 0100000),
+            DIRECTORY('d', 0040000),
+            SYMLINK('l', 0120000),
+            FIFO('p', 0010000),
+            SOCKET('s', 0140000),
+            CHARACTER('c', 0020000),
+            BLOCK('b', 0060000);
+
+            private final char letter;
+            private final int mode;
+
+            Type(char letter, int mode) {
+                this.letter = letter;
+                this.mode = mode;
+            }
+
+            /** One letter, as find(1) prints it. */
+            public char letter() {
+                return letter;
+            }
+
+            static Type of(int mode) {
+                for (Type type : values()) {
+                    if (type.mode == mode) {
+                        return type;
+                    }
+                }
+                throw new IllegalStateException("unknown file type " + Integer.toOctalString(mode));
+            }
+        }
+
+        private final byte[] path;
+        private Type type;
+        private int permissions;
+        private long inode;
+        private long links;
+        private long uid;
+        private long gid;
+        private long size;
+        private long modifiedSeconds;
+        private int modifiedNanos;
+        private long changedSeconds;
+        private int changedNanos;
+        private long deviceMajor;
+        private long deviceMinor;
+        private byte[] target = new byte[0];
+        private SortedMap<String, byte[]> attributes;
+
+        @org.jspecify.annotations.Nullable
+        private FileTree tree;
+
+        private NativeFd directory;
+        private byte[] cName;
+
+        private Entry(byte[] path) {
+            this.path = path;
+        }
+
+        /** Path below the root, with a leading slash; empty for the root itself. Not a copy. */
+        public byte[] path() {
+            return path;
+        }
+
+        public Type type() {
+            return type;
+        }
+
+        /** Permission bits with set-id and sticky bits, 0 to 07777. */
+        public int permissions() {
+            return permissions;
+        }
+
+        public long inode() {
+            return inode;
+        }
+
+        public long links() {
+            return links;
+        }
+
+        public long uid() {
+            return uid;
+        }
+
+        public long gid() {
+            return gid;
+        }
+
+        /** Bytes of a regular file, else 0. */
+        public long size() {
+            return size;
+        }
+
+        /** Seconds since 1970 of the last change of content. */
+        public long modifiedSeconds() {
+            return modifiedSeconds;
+        }
+
+        public int modifiedNanos() {
+            return modifiedNanos;
+        }
+
+        /** Seconds since 1970 of the last change of content or metadata, as the kernel's clock said; nobody can set it. */
+        public long changedSeconds() {
+            return changedSeconds;
+        }
+
+        public int changedNanos() {
+            return changedNanos;
+        }
+
+        public long deviceMajor() {
+            return deviceMajor;
+        }
+
+        public long deviceMinor() {
+            return deviceMinor;
+        }
+
+        /** Target of a symbolic link, else empty. Not a copy. */
+        public byte[] target() {
+            return target;
+        }
+
+        /** Extended attributes; each char of a name is one byte. */
+        public SortedMap<String, byte[]> attributes() {
+            return attributes;
+        }
+
+        /**
+         * Digest of a regular file's content in hexadecimal. Up to {@link #PLAIN_DIGEST_LIMIT} bytes: its SHA-256. Longer: the SHA-256 of,
+         * for each aligned block of 128 KiB that has a byte other than zero, its offset (8 bytes, big-endian) and its bytes; and at the end
+         * the file's length (8 bytes, big-endian).
+         */
+        public String sha256() throws IOException {
+            FileTree open = tree;
+            if (open == null || type != Type.FILE) {
+                throw new IllegalStateException("no content at hand");
+            }
+            try {
+                return open.digest(directory, cName, size);
+            } catch (LastErrorException e) {
+                throw Errno.asIoException(printable(path), e);
+            }
+        }
+    }
+}

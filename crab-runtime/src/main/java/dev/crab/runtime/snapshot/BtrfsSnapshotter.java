@@ -1,0 +1,240 @@
+package dev.crab.runtime.snapshot;
+
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.Btrfs;
+import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
+
+/**
+ * Snapshots by btrfs: each volume is a subvolume, each snapshot a read-only snapshot of one.
+ *
+ * <p>The kernel commits a transaction for each snapshot, after it has written what the volume's files had pending; so a snapshot is on
+ * the device when the call that takes it returns. Where the btrfs lies in a file, {@link LoopBtrfs} made it so that a flush reaches the
+ * disk below.
+ *
+ * <p>Names are those of {@link Snapshot#id}; nothing is ever opened by a name that came out of a sandbox.
+ */
+public final class BtrfsSnapshotter implements Snapshotter {
+    /** Bytes that must stay free below the file that holds a loop-mounted btrfs, so that what it promises can be written: 64 MiB. */
+    static final long RESERVE = 64L << 20;
+
+    private static final String NAME = "[a-z0-9][a-z0-9._-]{0,120}";
+    private static final Set<PosixFilePermission> PRIVATE = PosixFilePermissions.fromString("rwx------");
+
+    private final BtrfsHome home;
+    private final Path volumes;
+    private final Path snapshots;
+
+    private BtrfsSnapshotter(BtrfsHome home) {
+        this.home = home;
+        this.volumes = home.directory().resolve("sandboxes");
+        this.snapshots = home.directory().resolve("snapshots");
+    }
+
+    /**
+     * Opens the snapshotter of a data directory: {@code <data>/btrfs} itself where the data directory is on btrfs, else a btrfs in the
+     * sparse file {@code <data>/btrfs.img}, mounted there. Makes what is missing. Safe beside other processes that do the same.
+     *
+     * @param data made if missing
+     * @param imageBytes size of the sparse file if one has to be made; bounded by 80 % of what is free below it
+     * @throws CrabException DATA_DIRECTORY_UNUSABLE, DISK_FULL, BTRFS_MISSING, NOT_ROOT or IO_FAILED
+     */
+    public static BtrfsSnapshotter open(Path data, long imageBytes) {
+        BtrfsSnapshotter snapshotter = new BtrfsSnapshotter(BtrfsHome.open(data, imageBytes));
+        try {
+            makePrivate(snapshotter.volumes);
+            makePrivate(snapshotter.snapshots);
+        } catch (IOException e) {
+            throw CrabException.io("the btrfs of " + data + " cannot be laid out", e);
+        }
+        return snapshotter;
+    }
+
+    /** As {@link #open(Path, long)} with at most 64 GiB. */
+    public static BtrfsSnapshotter open(Path data) {
+        return open(data, BtrfsHome.DEFAULT_IMAGE_BYTES);
+    }
+
+    /**
+     * Unmounts what {@link #open} mounted for that data directory; stored data stays. Fails with IO_FAILED while anything in it is in
+     * use. Idempotent.
+     */
+    public static void release(Path data) {
+        BtrfsHome.release(data);
+    }
+
+    @Override
+    public String provider() {
+        return home.looped() ? "btrfs-loop" : "btrfs";
+    }
+
+    @Override
+    public Volume createVolume(String id) {
+        Volume volume = volume(id);
+        home.ensureRoom(RESERVE);
+        try {
+            Btrfs.createSubvolume(volumes, id);
+            FileAttribute<?> mode = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-xr-x"));
+            Files.setPosixFilePermissions(volume.directory(), PRIVATE);
+            // The overlay shows the upper directory's own mode as that of the sandbox's root.
+            Files.createDirectory(volume.upper(), mode);
+            Files.setPosixFilePermissions(volume.upper(), PosixFilePermissions.fromString("rwxr-xr-x"));
+            Files.createDirectory(volume.work(), PosixFilePermissions.asFileAttribute(PRIVATE));
+            return volume;
+        } catch (FileAlreadyExistsException e) {
+            throw taken("volume " + id, e);
+        } catch (IOException e) {
+            throw CrabException.io("volume " + id + " cannot be made", e);
+        }
+    }
+
+    @Override
+    public Volume createVolume(String id, Snapshot from) {
+        Volume volume = volume(id);
+        Snapshot source = find(from.id());
+        home.ensureRoom(RESERVE);
+        try {
+            Btrfs.snapshot(source.directory(), volumes, id, false);
+            return volume;
+        } catch (FileAlreadyExistsException e) {
+            throw taken("volume " + id, e);
+        } catch (NoSuchFileException e) {
+            throw missing(from.id(), e);
+        } catch (IOException e) {
+            throw CrabException.io("volume " + id + " cannot be made from snapshot " + from.id(), e);
+        }
+    }
+
+    @Override
+    public Snapshot snapshot(Volume volume, String id) {
+        Snapshot snapshot = snapshotOf(id);
+        home.ensureRoom(RESERVE);
+        try {
+            Btrfs.snapshot(volume(volume.id()).directory(), snapshots, id, true);
+            return snapshot;
+        } catch (FileAlreadyExistsException e) {
+            throw taken("snapshot " + id, e);
+        } catch (IOException e) {
+            throw CrabException.io("snapshot " + id + " of volume " + volume.id() + " cannot be taken", e);
+        }
+    }
+
+    @Override
+    public void makeDurable(Snapshot snapshot) {
+        Snapshot known = find(snapshot.id());
+        try {
+            Btrfs.sync(known.directory());
+        } catch (IOException e) {
+            throw CrabException.io("snapshot " + snapshot.id() + " cannot be written to disk", e);
+        }
+    }
+
+    @Override
+    public Snapshot find(String id) {
+        Snapshot snapshot = snapshotOf(id);
+        try {
+            if (!Btrfs.isReadOnly(snapshot.directory())) {
+                throw CrabException.of(
+                        ErrorCode.SNAPSHOT_MISSING,
+                        "snapshot " + id + " cannot be used",
+                        snapshot.directory() + " can be written to, so that it may no longer be what was saved",
+                        "restore an earlier generation");
+            }
+            return snapshot;
+        } catch (NoSuchFileException e) {
+            throw missing(id, e);
+        } catch (IOException e) {
+            throw CrabException.io("snapshot " + id + " cannot be looked up", e);
+        }
+    }
+
+    @Override
+    public List<String> snapshots() {
+        return names(snapshots);
+    }
+
+    @Override
+    public List<String> volumes() {
+        return names(volumes);
+    }
+
+    @Override
+    public void delete(Snapshot snapshot) {
+        delete(snapshots, snapshotOf(snapshot.id()).id());
+    }
+
+    @Override
+    public void delete(Volume volume) {
+        delete(volumes, volume(volume.id()).id());
+    }
+
+    @Override
+    public void close() {
+        // Nothing is held open. The mount stays: other processes may be using it.
+    }
+
+    private static void delete(Path parent, String name) {
+        try {
+            Btrfs.deleteSubvolume(parent, name);
+        } catch (NoSuchFileException e) {
+            // Gone already, which is what was asked for.
+        } catch (IOException e) {
+            throw CrabException.io(parent.resolve(name) + " cannot be deleted", e);
+        }
+    }
+
+    private static List<String> names(Path directory) {
+        try (Stream<Path> entries = Files.list(directory)) {
+            return entries.map(entry -> entry.getFileName().toString()).toList();
+        } catch (IOException e) {
+            throw CrabException.io(directory + " cannot be listed", e);
+        }
+    }
+
+    private Volume volume(String id) {
+        return new Volume(id, volumes.resolve(valid(id)));
+    }
+
+    private Snapshot snapshotOf(String id) {
+        return new Snapshot(id, snapshots.resolve(valid(id)));
+    }
+
+    private static String valid(String id) {
+        if (!id.matches(NAME)) {
+            throw CrabException.of(
+                    ErrorCode.NAME_INVALID,
+                    "no volume or snapshot can be named '" + id + "'",
+                    "names are lower-case letters, digits, '.', '_' and '-', at most 121",
+                    "choose another name");
+        }
+        return id;
+    }
+
+    private static void makePrivate(Path directory) throws IOException {
+        Files.createDirectories(directory, PosixFilePermissions.asFileAttribute(PRIVATE));
+    }
+
+    private static CrabException taken(String what, IOException cause) {
+        return CrabException.of(
+                ErrorCode.NAME_TAKEN, what + " cannot be made", "it exists", "choose another name or delete it", cause);
+    }
+
+    private static CrabException missing(String id, IOException cause) {
+        return CrabException.of(
+                ErrorCode.SNAPSHOT_MISSING,
+                "snapshot " + id + " cannot be used",
+                "it is not there",
+                "restore an earlier generation",
+                cause);
+    }
+}

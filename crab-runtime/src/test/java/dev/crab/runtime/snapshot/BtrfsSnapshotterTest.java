@@ -1,0 +1,157 @@
+package dev.crab.runtime.snapshot;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class BtrfsSnapshotterTest extends SnapshotterSuite {
+    private static final long SIZE = 512L << 20;
+    private static DataDirectory data;
+    private static BtrfsSnapshotter snapshotter;
+
+    @BeforeAll
+    static void open() throws IOException {
+        data = new DataDirectory();
+        snapshotter = BtrfsSnapshotter.open(data.path(), SIZE);
+    }
+
+    @AfterAll
+    static void close() throws IOException {
+        snapshotter.close();
+        data.close();
+    }
+
+    @Override
+    protected Snapshotter snapshotter() {
+        return snapshotter;
+    }
+
+    @Test
+    void directories_areClosedToOthers() throws IOException {
+        Volume volume = snapshotter.createVolume("private");
+        for (Path directory : List.of(
+                data.path().resolve("btrfs"),
+                data.path().resolve("btrfs/sandboxes"),
+                data.path().resolve("btrfs/snapshots"),
+                volume.directory())) {
+            assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(directory)))
+                    .isEqualTo("rwx------");
+        }
+        snapshotter.delete(volume);
+    }
+
+    @Test
+    void open_findsAgainWhatWasStoredAfterARelease() throws IOException {
+        try (DataDirectory own = new DataDirectory()) {
+            BtrfsSnapshotter first = BtrfsSnapshotter.open(own.path(), SIZE);
+            Volume volume = first.createVolume("v");
+            Files.writeString(volume.upper().resolve("file"), "kept");
+            Snapshot snapshot = first.snapshot(volume, "s");
+            first.makeDurable(snapshot);
+            BtrfsSnapshotter.release(own.path());
+            assertThat(own.path().resolve("btrfs")).isEmptyDirectory();
+            BtrfsSnapshotter.release(own.path());
+
+            BtrfsSnapshotter again = BtrfsSnapshotter.open(own.path(), SIZE);
+            assertThat(again.find("s").upper().resolve("file")).hasContent("kept");
+        }
+        assertThat(loopDevices()).noneMatch(line -> line.contains("(deleted)"));
+    }
+
+    @Test
+    void open_fromManyThreadsMountsOnce() throws Exception {
+        ExecutorService threads = Executors.newFixedThreadPool(4);
+        try (DataDirectory own = new DataDirectory()) {
+            List<Future<?>> opened = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                String name = "v" + i;
+                opened.add(threads.submit(
+                        () -> BtrfsSnapshotter.open(own.path(), SIZE).createVolume(name)));
+            }
+            for (Future<?> future : opened) {
+                future.get();
+            }
+            assertThat(BtrfsSnapshotter.open(own.path(), SIZE).volumes()).hasSize(4);
+            assertThat(Files.readAllLines(Path.of("/proc/self/mountinfo")))
+                    .filteredOn(line -> line.contains(own.path().toString()))
+                    .hasSize(1);
+        } finally {
+            threads.shutdownNow();
+        }
+    }
+
+    @Test
+    void open_whereNothingCanBeWrittenIsRefused(@TempDir Path directory) throws Exception {
+        run("mount", "-t", "tmpfs", "-o", "ro", "crab-test", directory.toString());
+        try {
+            refused(ErrorCode.DATA_DIRECTORY_UNUSABLE, directory.resolve("data"));
+            refused(ErrorCode.DATA_DIRECTORY_UNUSABLE, directory);
+        } finally {
+            run("umount", directory.toString());
+        }
+        refused(ErrorCode.DATA_DIRECTORY_UNUSABLE, Files.createFile(directory.resolve("file")));
+    }
+
+    @Test
+    void open_whereNoRoomIsLeftIsRefused(@TempDir Path directory) throws Exception {
+        run("mount", "-t", "tmpfs", "-o", "size=100m", "crab-test", directory.toString());
+        try {
+            refused(ErrorCode.DISK_FULL, directory.resolve("data"));
+            assertThat(directory.resolve("data/btrfs.img")).doesNotExist();
+            assertThat(directory.resolve("data/btrfs.img.new")).doesNotExist();
+        } finally {
+            run("umount", directory.toString());
+        }
+    }
+
+    @Test
+    void snapshot_isRefusedBeforeTheDiskBelowIsFull(@TempDir Path directory) throws Exception {
+        run("mount", "-t", "tmpfs", "-o", "size=400m", "crab-test", directory.toString());
+        try {
+            BtrfsSnapshotter onTmpfs = BtrfsSnapshotter.open(directory.resolve("data"), SIZE);
+            try {
+                Volume volume = onTmpfs.createVolume("v");
+                run("fallocate", "-l", "340m", directory.resolve("ballast").toString());
+                assertThatExceptionOfType(CrabException.class)
+                        .isThrownBy(() -> onTmpfs.snapshot(volume, "s"))
+                        .satisfies(e -> assertThat(e.code()).isEqualTo(ErrorCode.DISK_FULL));
+                Files.delete(directory.resolve("ballast"));
+                onTmpfs.snapshot(volume, "s");
+            } finally {
+                BtrfsSnapshotter.release(directory.resolve("data"));
+            }
+        } finally {
+            run("umount", directory.toString());
+        }
+    }
+
+    private static void refused(ErrorCode code, Path where) {
+        assertThatExceptionOfType(CrabException.class)
+                .isThrownBy(() -> BtrfsSnapshotter.open(where, SIZE))
+                .satisfies(e -> assertThat(e.code()).isEqualTo(code));
+    }
+
+    private static List<String> loopDevices() throws IOException {
+        Process losetup = new ProcessBuilder("losetup", "--list").start();
+        return losetup.inputReader().lines().toList();
+    }
+
+    private static void run(String... command) throws IOException, InterruptedException {
+        assertThat(new ProcessBuilder(command).inheritIO().start().waitFor()).isZero();
+    }
+}
