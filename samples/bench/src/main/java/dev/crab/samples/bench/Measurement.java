@@ -8,6 +8,8 @@ import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
 import dev.crab.runtime.session.TurnOutcome;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,14 +24,20 @@ abstract class Measurement implements Callable<Integer> {
     static final int WARM_UP = 5;
 
     /** A bash that waits for input and a web server: the idle sandbox that figures are about. */
-    static final String IDLE_SANDBOX = "mkfifo /tmp/wait && cd /srv"
-            + " && { bash -c 'read line <> /tmp/wait' > /dev/null 2>&1 &"
-            + " python3 -m http.server --bind 127.0.0.1 8000 > /dev/null 2>&1 & }"
-            + " && python3 -c '\nimport time, urllib.request\n"
-            + "for attempt in range(200):\n"
-            + "  try: urllib.request.urlopen(\"http://127.0.0.1:8000/\"); break\n"
-            + "  except OSError: time.sleep(0.05)\n"
-            + "else: raise SystemExit(\"the server does not answer\")'";
+    static final String IDLE_SANDBOX = """
+            mkfifo /tmp/wait && cd /srv
+            bash -c 'read line <> /tmp/wait' > /dev/null 2>&1 &
+            python3 -m http.server --bind 127.0.0.1 8000 > /dev/null 2>&1 &
+            python3 -c '
+            import time, urllib.request
+            for attempt in range(200):
+                try:
+                    urllib.request.urlopen("http://127.0.0.1:8000/")
+                    break
+                except OSError:
+                    time.sleep(0.05)
+            else:
+                raise SystemExit("the server does not answer")'""";
 
     /** Asks the web server for its index, which changes its memory and nothing else. */
     static final String ASK_SERVER =
@@ -88,8 +96,19 @@ abstract class Measurement implements Callable<Integer> {
         return name;
     }
 
+    /** Whether that file descriptor of this process is a terminal. */
+    private static boolean isTerminal(int descriptor) {
+        try {
+            String target = Files.readSymbolicLink(Path.of("/proc/self/fd/" + descriptor))
+                    .toString();
+            return target.startsWith("/dev/pts/") || target.startsWith("/dev/tty") || target.equals("/dev/console");
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
     void progress(String what, int done, int all) {
-        if (System.console() != null && !json) {
+        if (isTerminal(2) && !json) {
             bench.err().print("\r" + what + " " + done + " of " + all + (done == all ? "\n" : ""));
             bench.err().flush();
         }

@@ -17,11 +17,13 @@ import picocli.CommandLine.Command;
             ""
         })
 final class RestoreBench extends Measurement {
-    private static final String MEMORY = "nohup python3 -c '\nimport os, time\n"
-            + "held = os.urandom(100 << 20)\n"
-            + "open(\"/tmp/ready\", \"w\").close()\n"
-            + "time.sleep(1e9)' > /dev/null 2>&1 &\n"
-            + "until [ -e /tmp/ready ]; do sleep 0.05; done";
+    private static final String MEMORY = """
+            nohup python3 -c '
+            import os, time
+            held = os.urandom(100 << 20)
+            open("/tmp/ready", "w").close()
+            time.sleep(1e9)' > /dev/null 2>&1 &
+            until [ -e /tmp/ready ]; do sleep 0.05; done""";
 
     private record Kind(String id, Series open, Series first, int processes) {}
 

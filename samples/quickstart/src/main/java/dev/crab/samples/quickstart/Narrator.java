@@ -1,6 +1,9 @@
 package dev.crab.samples.quickstart;
 
+import java.io.IOException;
 import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 
 /** Tells people what happens. Plain text, 80 columns; on a terminal, progress overwrites its own line. Thread-safe. */
@@ -18,6 +21,17 @@ final class Narrator {
     Narrator(PrintStream out, boolean terminal) {
         this.out = out;
         this.terminal = terminal;
+    }
+
+    /** Whether that file descriptor of this process is a terminal. */
+    static boolean isTerminal(int descriptor) {
+        try {
+            String target = Files.readSymbolicLink(Path.of("/proc/self/fd/" + descriptor))
+                    .toString();
+            return target.startsWith("/dev/pts/") || target.startsWith("/dev/tty") || target.equals("/dev/console");
+        } catch (IOException e) {
+            return false;
+        }
     }
 
     synchronized void say(String line) {

@@ -100,7 +100,7 @@ public final class Quickstart implements Callable<Integer> {
         if (data != null) {
             System.setProperty("crab.data", data.toAbsolutePath().toString());
         }
-        Narrator narrator = new Narrator(json ? err : out, System.console() != null && !json);
+        Narrator narrator = new Narrator(json ? err : out, Narrator.isTerminal(json ? 2 : 1));
         boolean real = System.getenv("OPENAI_BASE_URL") != null && System.getenv("OPENAI_API_KEY") != null;
         ObjectNode result;
         try (Sessions sessions = new Sessions(keep);
