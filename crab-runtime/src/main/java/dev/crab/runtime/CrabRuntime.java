@@ -1,15 +1,25 @@
 package dev.crab.runtime;
 
+import dev.crab.runtime.criu.CriuClient;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.SandboxSession;
+import dev.crab.runtime.session.SessionArchive;
 import dev.crab.runtime.session.UncapturedPolicy;
+import dev.crab.runtime.snapshot.BtrfsSnapshotter;
+import dev.crab.runtime.snapshot.Snapshotter;
+import dev.crab.runtime.store.CheckpointStore;
+import dev.crab.runtime.store.DataDirectory;
+import dev.crab.runtime.store.Names;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.BiFunction;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,7 +35,14 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public final class CrabRuntime implements AutoCloseable {
+    /** Where {@code ./crab setup} puts the one that it has tested. */
+    private static final Path SETUP_CRIU = Path.of("/usr/local/lib/crab/criu/criu");
+
     private final CrabConfig config;
+
+    // Guarded by this.
+    private @Nullable RuntimeParts parts;
+    private boolean closed;
 
     private CrabRuntime(CrabConfig config) {
         this.config = config;
@@ -57,10 +74,10 @@ public final class CrabRuntime implements AutoCloseable {
      * @param spec what a new sandbox is like; a session that exists keeps the one it was made with
      * @throws CrabException NAME_INVALID; SESSION_LOCKED with the owner's pid; JOURNAL_CORRUPT, MANIFEST_CORRUPT, OBJECT_CORRUPT,
      *     SNAPSHOT_MISSING, RESTORE_FAILED, RESTORE_MISMATCH where it cannot be brought back whole (then nothing is); what
-     *     {@code CrabSupport} names where this host lacks something
+     *     {@link CrabSupport} names where this host lacks something
      */
     public SandboxSession open(String sessionId, SandboxSpec spec) {
-        return opener().apply(sessionId, spec);
+        return parts().sessions().open(Names.session(sessionId), spec);
     }
 
     /**
@@ -69,21 +86,88 @@ public final class CrabRuntime implements AutoCloseable {
      * @throws CrabException SESSION_UNKNOWN if it does not; else as {@link #open}
      */
     public SandboxSession resume(String sessionId) {
-        return opener().apply(sessionId, null);
-    }
-
-    private BiFunction<String, @Nullable SandboxSpec, SandboxSession> opener() {
-        throw CrabException.of(ErrorCode.INTERNAL, "no session can be opened", "this build has no engine", "wait");
+        Names.session(sessionId);
+        if (!Files.isDirectory(data().session(sessionId))) {
+            throw CheckpointStore.unknown(data(), sessionId);
+        }
+        return parts().sessions().open(sessionId, null);
     }
 
     /** Names of the sessions in the data directory, sorted. */
     public List<String> sessions() {
-        return List.of();
+        return data().sessions();
+    }
+
+    /**
+     * What the store holds of a session. Needs no lock: its owner may be alive.
+     *
+     * @throws CrabException NAME_INVALID, SESSION_UNKNOWN, JOURNAL_CORRUPT, FORMAT_UNKNOWN, IO_FAILED
+     */
+    public SessionArchive archive(String sessionId) {
+        return SessionArchive.read(data(), sessionId);
+    }
+
+    /** The pid of the living process that has the session open, if one has. */
+    public OptionalLong owner(String sessionId) {
+        return SessionArchive.owner(data(), sessionId);
+    }
+
+    /** The data directory. */
+    public DataDirectory data() {
+        return new DataDirectory(config.data());
+    }
+
+    /**
+     * Checks every kept generation of a session without restoring it; see {@link SessionArchive#verify}.
+     *
+     * @throws CrabException as {@link #archive}, for then nothing behind it can be checked; and BTRFS_MISSING, NOT_ROOT or
+     *     DATA_DIRECTORY_UNUSABLE where the snapshots cannot be reached
+     */
+    public void verify(String sessionId, Consumer<SessionArchive.Finding> onFinding) {
+        SessionArchive archive = archive(sessionId);
+        try (Snapshotter snapshots = BtrfsSnapshotter.open(config.data())) {
+            archive.verify(data(), snapshots, onFinding);
+        }
+    }
+
+    /**
+     * The CRIU binary that these settings lead to.
+     *
+     * @throws CrabException CRIU_MISSING
+     */
+    static Path criu(CrabConfig config) {
+        if (config.criu().isPresent()) {
+            return config.criu().get();
+        }
+        return Files.isExecutable(SETUP_CRIU)
+                ? SETUP_CRIU
+                : CriuClient.find(Optional.ofNullable(System.getenv("PATH")).orElse("/usr/sbin:/usr/bin"));
+    }
+
+    private synchronized RuntimeParts parts() {
+        if (closed) {
+            throw CrabException.of(
+                    ErrorCode.STATE_INVALID, "no session can be opened", "the runtime is closed", "make a new one");
+        }
+        if (parts == null) {
+            parts = RuntimeParts.make(config);
+        }
+        return parts;
     }
 
     /** Closes every session that is still open, and releases what the runtime holds of the host. Idempotent. */
     @Override
-    public void close() {}
+    public void close() {
+        RuntimeParts made;
+        synchronized (this) {
+            closed = true;
+            made = parts;
+            parts = null;
+        }
+        if (made != null) {
+            made.close();
+        }
+    }
 
     /** Collects settings for a {@link CrabRuntime}. Not thread-safe. */
     public static final class Builder {

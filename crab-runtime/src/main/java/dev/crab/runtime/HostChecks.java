@@ -5,7 +5,8 @@ import dev.crab.runtime.CrabSupport.Status;
 import dev.crab.runtime.criu.CriuClient;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
-import dev.crab.runtime.libbpf.BpfObject;
+import dev.crab.runtime.inspector.TracepointInspector;
+import dev.crab.runtime.inspector.TurnInspector;
 import dev.crab.runtime.os.Cgroups;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -15,7 +16,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -109,8 +109,8 @@ final class HostChecks {
     }
 
     private Check bpf() {
-        try (BpfObject object = BpfObject.load(BpfObject.INSPECTOR, Set.of())) {
-            return ok("bpf", object.programs().size() + " programs loaded and accepted by the kernel");
+        try (TurnInspector inspector = new TracepointInspector()) {
+            return ok("bpf", "the inspector's programs are loaded and attached, tier " + inspector.tier());
         }
     }
 
@@ -206,7 +206,8 @@ final class HostChecks {
     private static boolean knowsFileSystem(String name) {
         try {
             if (Files.readAllLines(Path.of("/proc/filesystems")).stream()
-                    .anyMatch(line -> line.strip().endsWith(name) && line.strip().split("\\s+", -1).length <= 2)) {
+                    .anyMatch(
+                            line -> line.strip().endsWith(name) && line.strip().split("\\s+", -1).length <= 2)) {
                 return true;
             }
             // Not loaded does not mean absent: mounting loads the module.
@@ -239,7 +240,8 @@ final class HostChecks {
 
     private static @Nullable String firstLine(String... command) {
         try {
-            Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+            Process process =
+                    new ProcessBuilder(command).redirectErrorStream(true).start();
             String output = new String(process.getInputStream().readNBytes(4096), StandardCharsets.UTF_8);
             if (!process.waitFor(10, TimeUnit.SECONDS)) {
                 process.destroyForcibly();

@@ -117,7 +117,8 @@ final class DurableSession implements SandboxSession {
             forgetOldGenerations(outcome.commit().generation());
             return outcome;
         } finally {
-            // By what is on the disk and not by whether an exception came: a recorded turn must never be recorded again.
+            // By what is on the disk and not by whether an exception came: a recorded turn must never be recorded
+            // again.
             Commit last = committer.lastCommit();
             if (openTurn == turn && last != null && last.turn() >= turn.number()) {
                 openTurn = null;
@@ -170,7 +171,7 @@ final class DurableSession implements SandboxSession {
             openTurn = null;
             try (store) {
                 watch.close();
-                services.engine().detach(id());
+                services.engine().detach(sandbox.id());
                 sandbox.close();
                 services.snapshots().delete(sandbox.processes().volume());
             } finally {

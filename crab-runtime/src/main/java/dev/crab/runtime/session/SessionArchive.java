@@ -86,9 +86,7 @@ public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn
                         details.atMillis()));
             }
         }
-        ObjectNode spec = timeline == null
-                ? JsonNodeFactory.instance.objectNode()
-                : timeline.specJson();
+        ObjectNode spec = timeline == null ? JsonNodeFactory.instance.objectNode() : timeline.specJson();
         return new SessionArchive(session, spec, List.copyOf(turns));
     }
 
@@ -104,7 +102,8 @@ public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn
      * @throws CrabException GENERATION_UNKNOWN, MANIFEST_CORRUPT, FORMAT_UNKNOWN, IO_FAILED
      */
     public @Nullable Manifest newestManifest(DataDirectory data) {
-        long generation = turns.isEmpty() ? 0 : turns.get(turns.size() - 1).commit().generation();
+        long generation =
+                turns.isEmpty() ? 0 : turns.get(turns.size() - 1).commit().generation();
         return generation == 0 ? null : CheckpointStore.manifests(data, session).read(generation);
     }
 
@@ -117,7 +116,8 @@ public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn
     public void verify(DataDirectory data, Snapshotter snapshots, Consumer<Finding> onFinding) {
         ManifestStore manifests = CheckpointStore.manifests(data, session);
         FileObjectStore objects = new FileObjectStore(data);
-        long committed = turns.isEmpty() ? 0 : turns.get(turns.size() - 1).commit().generation();
+        long committed =
+                turns.isEmpty() ? 0 : turns.get(turns.size() - 1).commit().generation();
         List<Long> generations = new ArrayList<>(manifests.generations());
         if (committed > 0 && !generations.contains(committed)) {
             generations.add(committed);
@@ -142,8 +142,7 @@ public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn
         }
     }
 
-    private static <T> @Nullable T check(
-            List<Finding> found, String subject, Supplier<T> look) {
+    private static <T> @Nullable T check(List<Finding> found, String subject, Supplier<T> look) {
         try {
             T result = look.get();
             found.add(new Finding(subject, null));

@@ -98,6 +98,7 @@ final class TurnCommitter {
         final Map<String, String> attributes = Map.copyOf(sandbox.attributes());
         TurnEffects effects;
         List<String> lost = List.of();
+        boolean recorded;
 
         Attempt(long turn, ObjectNode position, TurnEffects effects) {
             this.turn = turn;
@@ -196,7 +197,7 @@ final class TurnCommitter {
                     commit,
                     new Details(saved, attempt.lost, captureNanos, captured.freezeNanos(), bytes, now()));
         } catch (RuntimeException e) {
-            if (last != commit && !store.journal().isFailed()) {
+            if (!attempt.recorded && !store.journal().isFailed()) {
                 Quietly.all(store.session(), () -> retention.takeBack(manifest));
             }
             // Else the record may have reached the disk all the same: what it needs stays, and the next opening
@@ -228,6 +229,7 @@ final class TurnCommitter {
         FaultPoints.reach("commit.before");
         ObjectNode body = SessionRecords.toJson(commit, lastAttributes, attempt.attributes, details);
         FileJournal.Appended appended = store.journal().appendMeasured(SessionRecords.COMMIT, body);
+        attempt.recorded = true;
         last = commit;
         lastAttributes = attempt.attributes;
         FaultPoints.reach("commit.recorded");

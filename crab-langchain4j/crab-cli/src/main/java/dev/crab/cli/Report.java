@@ -1,0 +1,54 @@
+package dev.crab.cli;
+
+import dev.crab.runtime.CrabConfig;
+import dev.crab.runtime.CrabRuntime;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** What the commands have in common: the same facts for people or as JSON, and the data directory. */
+abstract class Report implements Callable<Integer> {
+    @Option(
+            names = "--json",
+            description = "Write one JSON document instead of text.")
+    private boolean json;
+
+    @Option(
+            names = "--data",
+            paramLabel = "DIR",
+            description = "The data directory (default: crab.data, CRAB_DATA, /var/lib/crab).")
+    private @Nullable Path data;
+
+    @Spec
+    @SuppressWarnings("NullAway.Init") // set by picocli
+    private CommandSpec spec;
+
+    boolean json() {
+        return json;
+    }
+
+    PrintWriter out() {
+        return spec.commandLine().getOut();
+    }
+
+    PrintWriter err() {
+        return spec.commandLine().getErr();
+    }
+
+    CrabConfig config() {
+        Path chosen = data;
+        return CrabConfig.resolve(
+                chosen == null
+                        ? Map.of()
+                        : Map.of(CrabConfig.DATA, chosen.toAbsolutePath().toString()));
+    }
+
+    CrabRuntime runtime() {
+        return CrabRuntime.builder().dataDirectory(config().data()).build();
+    }
+}

@@ -1,0 +1,70 @@
+package dev.crab.cli;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.crab.runtime.CrabRuntime;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.session.SessionArchive;
+import dev.crab.runtime.session.SessionArchive.CommittedTurn;
+import java.time.Instant;
+import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+
+@Command(
+        name = "sessions",
+        description = "Lists the sessions of the data directory. Exit code 1 if one of them cannot be read.",
+        mixinStandardHelpOptions = true)
+final class SessionsCommand extends Report {
+    @Override
+    public Integer call() {
+        boolean ok = true;
+        Table table = new Table("SESSION", "TURNS", "GENERATION", "LAST COMMIT", "OWNER", "STATE");
+        ObjectNode document = Json.object();
+        ArrayNode list = document.putArray("sessions");
+        try (CrabRuntime runtime = runtime()) {
+            for (String session : runtime.sessions()) {
+                OptionalLong owner = runtime.owner(session);
+                ObjectNode entry = list.addObject().put("session", session);
+                if (owner.isPresent()) {
+                    entry.put("owner", owner.getAsLong());
+                }
+                String holder = owner.isPresent() ? "pid " + owner.getAsLong() : "-";
+                try {
+                    SessionArchive archive = runtime.archive(session);
+                    CommittedTurn last = last(archive);
+                    entry.put("turns", archive.turns().size());
+                    entry.put("generation", last == null ? 0 : last.commit().generation());
+                    if (last != null) {
+                        entry.put("lastCommit", Instant.ofEpochMilli(last.atMillis()).toString());
+                    }
+                    table.row(
+                            session,
+                            archive.turns().size(),
+                            last == null ? 0 : last.commit().generation(),
+                            last == null ? "-" : Instant.ofEpochMilli(last.atMillis()),
+                            holder,
+                            last != null && !last.lost().isEmpty() ? "unprotected" : "ok");
+                } catch (CrabException e) {
+                    ok = false;
+                    entry.set("error", Json.describe(e));
+                    table.row(session, "?", "?", "?", holder, e.code() + ": " + e.why());
+                }
+            }
+        }
+        if (json()) {
+            out().println(Json.text(document));
+        } else if (list.isEmpty()) {
+            out().println("no sessions in " + config().data());
+        } else {
+            table.print(out());
+        }
+        return ok ? CrabCli.DONE : CrabCli.REFUSED;
+    }
+
+    private static @Nullable CommittedTurn last(SessionArchive archive) {
+        return archive.turns().isEmpty()
+                ? null
+                : archive.turns().get(archive.turns().size() - 1);
+    }
+}

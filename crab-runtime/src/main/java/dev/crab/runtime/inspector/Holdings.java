@@ -1,0 +1,144 @@
+package dev.crab.runtime.inspector;
+
+import dev.crab.runtime.os.RootedTree;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a process holds open, mapped or otherwise, as /proc tells it.
+ *
+ * @param paths files and directories as paths within the sandbox, in {@link RootedTree}'s encoding
+ * @param inodes inode numbers of those files, as the overlay shows them
+ * @param pipes inode numbers of pipes and FIFOs
+ * @param sockets inode numbers of sockets
+ * @param terminal whether it holds a terminal
+ * @param watches whether it watches files (inotify, fanotify)
+ * @param asyncIo whether it holds io_uring or AIO contexts
+ * @param sharedMapping whether it has a writable shared mapping of a file
+ * @param complete whether everything could be read; if not, it must be taken to hold anything
+ */
+record Holdings(
+        Set<String> paths,
+        Set<Long> inodes,
+        Set<Long> pipes,
+        Set<Long> sockets,
+        boolean terminal,
+        boolean watches,
+        boolean asyncIo,
+        boolean sharedMapping,
+        boolean complete) {
+
+    static Holdings of(ProcessRef process) {
+        return new Reader(process).read();
+    }
+
+    private static final class Reader {
+        private static final String DELETED = " (deleted)";
+
+        private final ProcessRef process;
+        private final String directory;
+        private final Set<String> paths = new HashSet<>();
+        private final Set<Long> inodes = new HashSet<>();
+        private final Set<Long> pipes = new HashSet<>();
+        private final Set<Long> sockets = new HashSet<>();
+        private boolean terminal;
+        private boolean watches;
+        private boolean asyncIo;
+        private boolean sharedMapping;
+
+        Reader(ProcessRef process) {
+            this.process = process;
+            this.directory = "/proc/" + process.pid() + "/";
+        }
+
+        Holdings read() {
+            boolean complete;
+            try {
+                for (String name : List.of("cwd", "root", "exe")) {
+                    file(directory + name);
+                }
+                for (String descriptor : descriptors()) {
+                    file(directory + "fd/" + descriptor);
+                }
+                mappings();
+                // Whatever was read belongs to that process only if it is still there.
+                complete = process.equals(Processes.read(process.pid()));
+            } catch (IOException e) {
+                complete = false;
+            }
+            return new Holdings(paths, inodes, pipes, sockets, terminal, watches, asyncIo, sharedMapping, complete);
+        }
+
+        private List<String> descriptors() throws IOException {
+            try (Stream<Path> list = Files.list(Path.of(directory + "fd"))) {
+                return list.map(path -> path.getFileName().toString()).toList();
+            }
+        }
+
+        private void file(String link) throws IOException {
+            String target = RootedTree.readLink(link);
+            if (target == null) {
+                return;
+            }
+            if (target.startsWith("pipe:[")) {
+                pipes.add(number(target));
+            } else if (target.startsWith("socket:[")) {
+                sockets.add(number(target));
+            } else if (target.startsWith("anon_inode:")) {
+                watches |= target.contains("notify");
+                asyncIo |= target.contains("io_uring");
+            } else {
+                terminal |= target.startsWith("/dev/pts/")
+                        || target.equals("/dev/ptmx")
+                        || target.equals("/dev/tty")
+                        || target.equals("/dev/console");
+                paths.add(withoutDeleted(target));
+                Long inode = inode(link);
+                if (inode != null) {
+                    inodes.add(inode);
+                    pipes.add(inode); // a FIFO is a file and a pipe
+                }
+            }
+        }
+
+        /** Lines of /proc/PID/maps: range, permissions, offset, device, inode, path (proc(5)). */
+        private void mappings() throws IOException {
+            for (String line : Processes.text(Path.of(directory + "maps")).split("\n", -1)) {
+                String[] words = line.split(" +", 6);
+                if (words.length < 6) {
+                    continue;
+                }
+                String path = withoutDeleted(words[5].strip());
+                asyncIo |= path.equals("/[aio]");
+                if (path.startsWith("/")) {
+                    paths.add(path);
+                    inodes.add(Long.parseLong(words[4]));
+                    sharedMapping |= words[1].startsWith("rw") && words[1].endsWith("s");
+                }
+            }
+        }
+
+        private static @Nullable Long inode(String link) throws IOException {
+            try {
+                return (Long) Files.getAttribute(Path.of(link), "unix:ino");
+            } catch (NoSuchFileException e) {
+                return null;
+            }
+        }
+
+        private static long number(String target) {
+            return Long.parseLong(target.substring(target.indexOf('[') + 1, target.length() - 1));
+        }
+
+        private static String withoutDeleted(String path) {
+            return path.endsWith(DELETED) ? path.substring(0, path.length() - DELETED.length()) : path;
+        }
+    }
+}

@@ -1,0 +1,229 @@
+package dev.crab.runtime.inspector;
+
+import dev.crab.runtime.os.RootedTree;
+import dev.crab.runtime.os.RootedTree.Node;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The files of a sandbox's writable layer as they were at the last rebase, compared with what they are now. Not thread-safe.
+ *
+ * <p>What counts: names, types, modes, owners, sizes, modification times, links, extended attributes, inode flags and which inode a name
+ * leads to. Not the times of directories, and not access times. A difference in the change time alone counts where a write was seen
+ * (written, then {@code touch -d}), and not otherwise (chmod there and back). The change time is the kernel's own, so a file that has
+ * all of this unchanged is unchanged, save for what happened within the clock's grain of the last scan: there, seen writes count.
+ *
+ * <p>A file that is new in the layer is compared with the image's: a copy-up that changed nothing is no change, and neither is a
+ * whiteout over nothing. The comparison needs the image's file to have been visible before.
+ */
+final class UpperFiles implements AutoCloseable {
+    /** More files than this in the layer are not tracked: every turn that may have changed files then counts as one that did. */
+    static final int MAX_FILES = 500_000;
+
+    /** A change this short before a scan may bear the same change time as one after it (the coarse clock ticks every 1 to 10 ms). */
+    private static final long CLOCK_GRAIN_NANOS = 20_000_000;
+
+    /** Copy-ups larger than this are told from changed files by the seen writes alone. */
+    private static final long MAX_COMPARED = 64L << 20;
+
+    private record Entry(Node node, String attributes, boolean opaque) {}
+
+    private final RootedTree upper;
+    private final RootedTree lower;
+    private @Nullable Map<String, Entry> baseline = new HashMap<>();
+    private @Nullable Map<String, Entry> current = new HashMap<>();
+    private long baselineTime;
+    private long currentTime;
+
+    UpperFiles(Path upper, Path lower) {
+        this.upper = RootedTree.open(upper);
+        try {
+            this.lower = RootedTree.open(lower);
+        } catch (RuntimeException e) {
+            this.upper.close();
+            throw e;
+        }
+    }
+
+    /** Reads the layer anew. */
+    void scan() {
+        long time = nanosSinceEpoch();
+        Map<String, Node> nodes = upper.scan(MAX_FILES);
+        if (nodes == null) {
+            current = null;
+        } else {
+            Map<String, Entry> known = current == null ? Map.of() : current;
+            Map<String, Entry> entries = new HashMap<>(nodes.size() * 2);
+            nodes.forEach((path, node) -> {
+                Entry before = known.get(path);
+                entries.put(path, before != null && before.node.equals(node) ? before : entry(path, node));
+            });
+            current = entries;
+        }
+        currentTime = time;
+    }
+
+    /** What the last scan found is the new baseline. */
+    void rebase() {
+        baseline = current;
+        baselineTime = currentTime;
+    }
+
+    /**
+     * Compares the last scan with the baseline.
+     *
+     * @param written inodes of the layer that were seen to be written since the baseline
+     * @param anyWritten whether any file may have been written unseen
+     * @return null if it cannot be told because there are too many files
+     */
+    @Nullable
+    List<FileChange> changes(Set<Long> written, boolean anyWritten) {
+        Map<String, Entry> before = baseline;
+        Map<String, Entry> after = current;
+        if (before == null || after == null) {
+            return null;
+        }
+        List<FileChange> changes = new ArrayList<>();
+        after.forEach((path, entry) -> {
+            Entry old = before.get(path);
+            FileChange.Kind kind = old == null
+                    ? comparedWithImage(path, entry, before, written, anyWritten)
+                    : compared(old, entry, written, anyWritten);
+            if (kind != null) {
+                changes.add(change(path, kind, old, entry));
+            }
+        });
+        before.forEach((path, entry) -> {
+            if (!after.containsKey(path)) {
+                changes.add(change(path, FileChange.Kind.REMOVED, entry, null));
+            }
+        });
+        return changes;
+    }
+
+    @Override
+    public void close() {
+        upper.close();
+        lower.close();
+    }
+
+    private FileChange.@Nullable Kind compared(Entry old, Entry entry, Set<Long> written, boolean anyWritten) {
+        Node a = old.node;
+        Node b = entry.node;
+        boolean seen = anyWritten || written.contains(b.inode());
+        if (a.equals(b)) {
+            boolean racy = b.type() == RootedTree.REGULAR && b.changed() >= baselineTime - CLOCK_GRAIN_NANOS;
+            return racy && seen ? FileChange.Kind.REWRITTEN : null;
+        }
+        if (a.inode() != b.inode() || a.type() != b.type()) {
+            return isWhiteout(b) ? FileChange.Kind.REMOVED : FileChange.Kind.REPLACED;
+        }
+        if (!sameMetadata(a, b) || (a.links() != b.links() && b.type() != RootedTree.DIRECTORY)) {
+            return FileChange.Kind.CHANGED;
+        }
+        if (a.flags() != b.flags() || !old.attributes.equals(entry.attributes)) {
+            return FileChange.Kind.CHANGED;
+        }
+        return seen && b.type() != RootedTree.DIRECTORY ? FileChange.Kind.REWRITTEN : null;
+    }
+
+    private FileChange.@Nullable Kind comparedWithImage(
+            String path, Entry entry, Map<String, Entry> before, Set<Long> written, boolean anyWritten) {
+        Node below = imageWasVisible(path, before) ? lower.stat(path) : null;
+        if (isWhiteout(entry.node)) {
+            return below == null ? null : FileChange.Kind.REMOVED;
+        }
+        if (below == null) {
+            return FileChange.Kind.ADDED;
+        }
+        if (entry.opaque || below.type() != entry.node.type()) {
+            return FileChange.Kind.REPLACED;
+        }
+        boolean seen = anyWritten || written.contains(entry.node.inode());
+        return sameMetadata(below, entry.node)
+                        && lower.attributes(path, UpperFiles::counts).equals(entry.attributes)
+                        && sameBytes(path, entry.node, seen)
+                ? null
+                : FileChange.Kind.CHANGED;
+    }
+
+    private boolean sameBytes(String path, Node node, boolean seen) {
+        return switch (node.type()) {
+            case RootedTree.REGULAR -> node.size() > MAX_COMPARED ? !seen : upper.sameContent(path, lower);
+            case RootedTree.SYMLINK -> {
+                String target = upper.link(path);
+                yield target != null && target.equals(lower.link(path));
+            }
+            default -> true;
+        };
+    }
+
+    private static boolean sameMetadata(Node a, Node b) {
+        return a.mode() == b.mode()
+                && a.uid() == b.uid()
+                && a.gid() == b.gid()
+                && a.device() == b.device()
+                && (a.type() == RootedTree.DIRECTORY || (a.size() == b.size() && a.modified() == b.modified()));
+    }
+
+    /** Whether the image's file of that path showed through the layer at the baseline. */
+    private static boolean imageWasVisible(String path, Map<String, Entry> before) {
+        for (int end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
+            Entry parent = before.get(path.substring(0, end));
+            if (parent != null && (parent.opaque || parent.node.type() != RootedTree.DIRECTORY)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private FileChange change(String path, FileChange.Kind kind, @Nullable Entry old, @Nullable Entry entry) {
+        Set<Long> inodes = new HashSet<>();
+        boolean subtree = false;
+        for (Node node :
+                new @Nullable Node[] {old == null ? null : old.node, entry == null ? null : entry.node, lower.stat(path)
+                }) {
+            if (node != null) {
+                subtree |= node.type() == RootedTree.DIRECTORY;
+                if (node.type() != RootedTree.DIRECTORY) {
+                    inodes.add(node.inode());
+                }
+            }
+        }
+        boolean gone = kind == FileChange.Kind.REMOVED || kind == FileChange.Kind.REPLACED;
+        return new FileChange(path, kind, subtree && gone, inodes);
+    }
+
+    private Entry entry(String path, Node node) {
+        String attributes = upper.attributes(path, UpperFiles::counts);
+        boolean opaque = node.type() == RootedTree.DIRECTORY
+                && !attributes.isEmpty()
+                && !upper.attributes(path, "trusted.overlay.opaque"::equals).isEmpty();
+        return new Entry(node, attributes, opaque);
+    }
+
+    /** The overlay's book-keeping is no content, save for what hides or moves the image's files. */
+    private static boolean counts(String attribute) {
+        return !attribute.startsWith("trusted.overlay.")
+                || attribute.equals("trusted.overlay.opaque")
+                || attribute.equals("trusted.overlay.redirect")
+                || attribute.equals("trusted.overlay.metacopy")
+                || attribute.equals("trusted.overlay.whiteout");
+    }
+
+    private static boolean isWhiteout(Node node) {
+        return node.type() == RootedTree.CHARACTER_DEVICE && node.device() == 0;
+    }
+
+    private static long nanosSinceEpoch() {
+        Instant now = Instant.now();
+        return now.getEpochSecond() * 1_000_000_000L + now.getNano();
+    }
+}
