@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define EXIT_TABLE 256
@@ -100,8 +101,15 @@ void free_program(struct program *program) {
 void child_reset(void) {
     sigset_t none;
     sigemptyset(&none);
-    for (int number = 1; number < NSIG; number++) {
-        signal(number, SIG_DFL);
+    /* By the system call: the library keeps 32 and 33 to itself, and they may come here ignored. Layout: the kernel's sigaction. */
+    const struct {
+        void (*handler)(int);
+        unsigned long flags;
+        void (*restorer)(void);
+        unsigned long mask;
+    } by_default = {0};
+    for (int number = 1; number <= 64; number++) {
+        syscall(SYS_rt_sigaction, number, &by_default, NULL, sizeof by_default.mask);
     }
     sigprocmask(SIG_SETMASK, &none, NULL);
     umask(022);

@@ -64,6 +64,7 @@ interface LibC extends Library {
     int EAGAIN = 11;
     int EBUSY = 16;
     int EINVAL = 22;
+    int ECONNRESET = 104;
 
     int open(String path, int flags, int mode) throws LastErrorException;
 

@@ -89,6 +89,9 @@ public final class UnixStream implements AutoCloseable {
             if (e.getErrorCode() == LibC.EAGAIN || e.getErrorCode() == LibC.EINTR) {
                 return new byte[0];
             }
+            if (e.getErrorCode() == LibC.ECONNRESET) {
+                return null; // the peer closed without reading all: an end like any other
+            }
             throw Errno.of("recv", e);
         }
     }

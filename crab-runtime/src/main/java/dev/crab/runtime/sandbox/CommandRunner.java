@@ -117,18 +117,22 @@ final class CommandRunner {
     }
 
     /** Sends the next chunk of standard input: one may be under way at a time, so pid 1 can always read a KILL. */
-    private void feed(InitConnection connection) throws IOException {
+    private void feed(InitConnection connection) {
         byte[] input = request.input();
         if (inputEnded || input.length == 0) {
             return;
         }
-        if (inputSent < input.length) {
-            int to = Math.min(input.length, inputSent + Protocol.MAX_CHUNK);
-            connection.send(Protocol.STDIN, Arrays.copyOfRange(input, inputSent, to));
-            inputSent = to;
-        } else {
-            connection.send(Protocol.STDIN_EOF, new byte[0]);
-            inputEnded = true;
+        try {
+            if (inputSent < input.length) {
+                int to = Math.min(input.length, inputSent + Protocol.MAX_CHUNK);
+                connection.send(Protocol.STDIN, Arrays.copyOfRange(input, inputSent, to));
+                inputSent = to;
+            } else {
+                connection.send(Protocol.STDIN_EOF, new byte[0]);
+                inputEnded = true;
+            }
+        } catch (IOException e) {
+            inputEnded = true; // pid 1 is done with this command; what became of it is on its way
         }
     }
 
