@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.UUID;
@@ -133,8 +134,8 @@ class HostTest {
                 NativeFd root = RootedPath.openRoot(directory)) {
             server.bind(UnixDomainSocketAddress.of(path));
             try (NativeFd socket = RootedPath.open(root, "s");
-                    UnixStream stream = UnixStream.connect(socket);
-                    var accepted = server.accept()) {
+                    UnixStream stream = UnixStream.connect(socket)) {
+                SocketChannel accepted = server.accept();
                 assertThat(stream.peerPid())
                         .isEqualTo((int) ProcessHandle.current().pid());
                 assertThat(stream.read()).isEmpty();
