@@ -211,6 +211,20 @@ public interface SandboxIsolationSuite {
     }
 
     @Test
+    default void limits_hold() {
+        String forks =
+                "import os,time\nn=0\ntry:\n  while n<300:\n    if os.fork()==0: time.sleep(30); os._exit(0)\n    n+=1\n"
+                        + "except OSError: pass\nprint(n,flush=True)\nos.killpg(0,9)";
+        String hog = "b=[]\nfor i in range(1000):\n  b.append(b'x'*(1<<20)); open('/tmp/mib','w').write(str(i))";
+
+        assertThat(sandbox().exec(ExecRequest.of("python3", "-c", forks)).out().strip())
+                .satisfies(forked -> assertThat(Integer.parseInt(forked)).isBetween(50, 63));
+        sandbox().exec(ExecRequest.of("python3", "-c", hog));
+        assertThat(Integer.parseInt(sandbox().exec("cat /tmp/mib").out().strip()))
+                .isBetween(100, 256);
+    }
+
+    @Test
     default void endlessOutput_isBounded() {
         ExecRequest yes =
                 ExecRequest.of("yes").withTimeout(Duration.ofSeconds(1)).withOutputLimit(10_000);
