@@ -3,6 +3,7 @@ package dev.crab.runtime;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -52,7 +53,13 @@ public final class CrabSupport {
 
     /** The first thing that is missing; null if nothing is. */
     public static @Nullable CrabException unavailabilityCause() {
-        return Holder.CAUSE;
+        return Holder.MISSING
+                .map(check -> CrabException.of(
+                        check.code() == null ? ErrorCode.INTERNAL : check.code(),
+                        "Crab cannot work on this host",
+                        check.name() + ": " + check.detail(),
+                        check.cure()))
+                .orElse(null);
     }
 
     /**
@@ -63,27 +70,20 @@ public final class CrabSupport {
     public static void ensureAvailable() {
         CrabException cause = unavailabilityCause();
         if (cause != null) {
-            // A new one, so that its stack trace is the caller's.
-            throw CrabException.of(cause.code(), cause.what(), cause.why(), cause.cure(), cause);
+            throw cause;
         }
     }
 
     private static final class Holder {
-        static final @Nullable CrabException CAUSE = find();
+        static final Optional<Check> MISSING = find();
 
-        private static @Nullable CrabException find() {
+        private static Optional<Check> find() {
             try {
                 return checks(CrabConfig.resolve()).stream()
                         .filter(check -> check.status() == Status.MISSING)
-                        .findFirst()
-                        .map(check -> CrabException.of(
-                                check.code() == null ? ErrorCode.INTERNAL : check.code(),
-                                "Crab cannot work on this host",
-                                check.name() + ": " + check.detail(),
-                                check.cure()))
-                        .orElse(null);
+                        .findFirst();
             } catch (CrabException e) {
-                return e;
+                return Optional.of(new Check("settings", Status.MISSING, e.why(), e.cure(), e.code()));
             }
         }
     }

@@ -5,6 +5,8 @@ import dev.crab.runtime.CrabSupport.Status;
 import dev.crab.runtime.criu.CriuClient;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.inspector.TracepointInspector;
+import dev.crab.runtime.inspector.TurnInspector;
 import dev.crab.runtime.os.Cgroups;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -35,7 +37,7 @@ final class HostChecks {
         checks.add(guarded("platform", this::platform));
         checks.add(guarded("privileges", this::privileges));
         checks.add(guarded("btf", this::btf));
-        // BPF checks.add(guarded("bpf", this::bpf));
+        checks.add(guarded("bpf", this::bpf));
         checks.add(guarded("criu", this::criu));
         checks.add(guarded("cgroup-v2", this::cgroup));
         checks.add(guarded("runc", this::runc));
@@ -104,6 +106,12 @@ final class HostChecks {
                         btf + " is not there: the kernel does not describe its types",
                         "run a kernel with CONFIG_DEBUG_INFO_BTF",
                         ErrorCode.BTF_MISSING);
+    }
+
+    private Check bpf() {
+        try (TurnInspector inspector = new TracepointInspector()) {
+            return ok("bpf", "the inspector's programs are loaded and attached, tier " + inspector.tier());
+        }
     }
 
     private Check criu() {

@@ -171,7 +171,7 @@ final class DurableSession implements SandboxSession {
             openTurn = null;
             try (store) {
                 watch.close();
-                services.engine().detach(id());
+                services.engine().detach(sandbox.id());
                 sandbox.close();
                 services.snapshots().delete(sandbox.processes().volume());
             } finally {

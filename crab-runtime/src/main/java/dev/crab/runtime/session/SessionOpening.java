@@ -32,6 +32,7 @@ final class SessionOpening {
 
     private final SessionServices services;
     private final String id;
+    private final String sandboxId;
     private final @Nullable SandboxSpec requested;
     private final long startedNanos = System.nanoTime();
 
@@ -41,6 +42,7 @@ final class SessionOpening {
     SessionOpening(SessionServices services, String id, @Nullable SandboxSpec requested) {
         this.services = services;
         this.id = id;
+        this.sandboxId = services.data().prepare().sandbox(id);
         this.requested = requested;
     }
 
@@ -59,9 +61,9 @@ final class SessionOpening {
                 checkImage(timeline.spec(), manifest);
             }
 
-            services.factory().sweep(id);
+            services.factory().sweep(sandboxId);
             // Only its name counts; where it lies is the snapshotter's affair.
-            services.snapshots().delete(new Volume(id, Path.of("")));
+            services.snapshots().delete(new Volume(sandboxId, Path.of("")));
             Retention retention = new Retention(store, services.snapshots(), services.keepGenerations());
             retention.sweepUncommitted(last == null ? 0 : last.generation());
 
@@ -125,8 +127,8 @@ final class SessionOpening {
     }
 
     private int start(SandboxSpec spec) {
-        Volume volume = services.snapshots().createVolume(id);
-        SandboxFactory.Place place = services.factory().prepare(id, spec, volume);
+        Volume volume = services.snapshots().createVolume(sandboxId);
+        SandboxFactory.Place place = services.factory().prepare(sandboxId, spec, volume);
         boolean started = false;
         try {
             running = place.start();
@@ -143,7 +145,7 @@ final class SessionOpening {
     private int restore(SandboxSpec spec, Manifest manifest) {
         RestoreResult result = services.engine()
                 .restore(
-                        id,
+                        sandboxId,
                         spec,
                         manifest.checkpoint(),
                         processes -> watch = services.inspector().watch(target(processes)));
@@ -159,7 +161,7 @@ final class SessionOpening {
 
     private InspectionTarget target(SandboxProcesses processes) {
         return new InspectionTarget(
-                id, processes.cgroup(), processes.initPid(), processes.volume().upper(), processes.lower());
+                sandboxId, processes.cgroup(), processes.initPid(), processes.volume().upper(), processes.lower());
     }
 
     private Recovery recovery(@Nullable Commit last, int processes, @Nullable Manifest manifest) {
@@ -198,9 +200,9 @@ final class SessionOpening {
         Quietly.all(
                 id,
                 opened == null ? () -> {} : opened::close,
-                () -> services.engine().detach(id),
+                () -> services.engine().detach(sandboxId),
                 started == null ? () -> {} : started::close,
-                () -> services.snapshots().delete(new Volume(id, Path.of(""))),
+                () -> services.snapshots().delete(new Volume(sandboxId, Path.of(""))),
                 store::close);
     }
 }

@@ -3,6 +3,7 @@ package dev.crab.runtime.store;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
@@ -86,6 +87,21 @@ public record DataDirectory(Path root) {
     /** A session's lock file. */
     public Path lock(String session) {
         return session(session).resolve("lock");
+    }
+
+    /**
+     * What a session's sandbox is called: the session's name, a dot, and eight digits that stand for this data directory. Sandboxes have
+     * names on the whole host (their cgroups), and sessions of one name in two data directories must not end each other.
+     */
+    public String sandbox(String session) {
+        String place;
+        try {
+            place = root.toRealPath().toString();
+        } catch (IOException e) {
+            throw refusal("the data directory cannot be used", root, e);
+        }
+        return Names.prefix(Names.session(session))
+                + Digests.sha256(place.getBytes(StandardCharsets.UTF_8)).substring(0, 8);
     }
 
     /** Names of all sessions, sorted; empty if there is no data directory yet. What is no session is passed over. */
