@@ -1,0 +1,172 @@
+package dev.crab.langchain4j;
+
+import dev.crab.overlap.TurnReport;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.sandbox.Sandbox;
+import dev.crab.runtime.sandbox.SandboxSpec;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Crab's face to a LangChain4j program. Thread-safe.
+ *
+ * <pre>{@code
+ * Coder coder = AiServices.builder(Coder.class).chatModel(model).tools(new SandboxTools(Crab.sandbox("ticket-42"))).build();
+ * coder.chat("Fix the failing test");   // killed? run the same program again: it goes on
+ * }</pre>
+ *
+ * <p>Which calls of AI services are protected, and by which session: the first of
+ *
+ * <ol>
+ *   <li>the session whose scope ({@link #session}, {@link #run}) the calling thread is in; a tool that calls an AI service passes its own
+ *       session on;
+ *   <li>the session named like the call's {@code @MemoryId}, if the program has named such a session here;
+ *   <li>the session that {@code crab.session} names ({@code default} if it does not), if the program has named it here;
+ *   <li>the only session that the program has named here, if the AI service has tools and the call has no {@code @MemoryId}.
+ * </ol>
+ *
+ * Any other call is left alone, and costs nothing. A tool that uses a sandbox whose session does not protect it is refused, so a call
+ * cannot go unprotected unnoticed.
+ */
+public final class Crab {
+    private static final Object LOCK = new Object();
+    private static volatile @Nullable SessionHub hub;
+
+    private Crab() {}
+
+    /**
+     * Sets the options; before anything else of this class is used, or after {@link #close()}.
+     *
+     * @throws CrabException CONFIG_INVALID if Crab is in use already, or a setting has no meaning
+     */
+    public static void configure(CrabOptions options) {
+        synchronized (LOCK) {
+            SessionHub current = hub;
+            if (current != null && current.isInUse()) {
+                throw CrabException.of(
+                        ErrorCode.CONFIG_INVALID,
+                        "Crab cannot be configured now",
+                        "sessions have been named already",
+                        "configure it first, or call Crab.close() before");
+            }
+            hub = new SessionHub(options);
+        }
+    }
+
+    /** The sandbox of the session that {@code crab.session} names. */
+    public static Sandbox sandbox() {
+        return sandbox(hub().config().session());
+    }
+
+    /**
+     * The sandbox of a session. The session is opened, and brought back from its last commit if it exists, when the sandbox is first used.
+     *
+     * @param sessionId 1 to 63 characters of {@code [a-z0-9_-]}, the first of {@code [a-z0-9]}
+     * @throws CrabException INTERCEPTOR_INACTIVE if LangChain4j would not call Crab; the methods of the sandbox throw what opening a
+     *     session throws
+     */
+    public static Sandbox sandbox(String sessionId) {
+        return hub().entry(sessionId, null).handle();
+    }
+
+    /** As {@link #sandbox(String)}; a sandbox that is made anew is like that. */
+    public static Sandbox sandbox(String sessionId, SandboxSpec spec) {
+        return hub().entry(sessionId, spec).handle();
+    }
+
+    /** Enters the scope of a session on this thread. */
+    public static CrabSession session(String sessionId) {
+        return CrabSession.enter(hub().entry(sessionId, null), null);
+    }
+
+    /** As {@link #session(String)}; a sandbox that is made anew is like that. */
+    public static CrabSession session(String sessionId, SandboxSpec spec) {
+        return CrabSession.enter(hub().entry(sessionId, spec), null);
+    }
+
+    /** Enters the session's unfinished durable run on this thread, or a new one if the last was completed. Opens the session. */
+    public static CrabSession run(String sessionId) {
+        return run(sessionId, hub().spec());
+    }
+
+    /** As {@link #run(String)}; a sandbox that is made anew is like that. */
+    public static CrabSession run(String sessionId, SandboxSpec spec) {
+        SessionEntry entry = hub().entry(sessionId, spec);
+        return CrabSession.enter(entry, entry.open().turns().replay().currentRun());
+    }
+
+    /**
+     * Enters the durable run of that name on this thread. Opens the session. A run that was completed stays so: its invocations are
+     * replayed no more, and calling it again is refused.
+     *
+     * @param runId anything but a plain number, which are the names of runs without one
+     * @throws CrabException NAME_TAKEN if that run was completed; NAME_INVALID if it is a number
+     */
+    public static CrabSession namedRun(String sessionId, String runId) {
+        if (runId.isEmpty() || runId.chars().allMatch(Character::isDigit)) {
+            throw CrabException.of(
+                    ErrorCode.NAME_INVALID,
+                    "the run \"" + runId + "\" cannot be entered",
+                    "numbers name the runs that have no name",
+                    "put a letter into it");
+        }
+        SessionEntry entry = hub().entry(sessionId, null);
+        if (entry.open().turns().replay().isRunComplete(runId)) {
+            throw CrabException.of(
+                    ErrorCode.NAME_TAKEN,
+                    "the run " + runId + " cannot be entered",
+                    "it is complete",
+                    "choose another name for what is to be done now");
+        }
+        return CrabSession.enter(entry, runId);
+    }
+
+    /** Reports of all turns of a session, those before a crash included, oldest first. Opens the session. */
+    public static List<TurnReport> reports(String sessionId) {
+        return hub().entry(sessionId, null).open().turns().reports();
+    }
+
+    /**
+     * The key of the tool call that this thread is in: the same whenever the call runs again after a crash, another for every other call.
+     * For tools whose effect lies outside and can be made idempotent by a key. Empty outside a protected tool.
+     */
+    public static Optional<String> idempotencyKey() {
+        RunningTool tool = RunningTool.current();
+        return tool == null ? Optional.empty() : Optional.ofNullable(tool.key());
+    }
+
+    /** Destroys a session's running sandbox and releases the session. What was committed stays; using it again brings it back. */
+    public static void close(String sessionId) {
+        SessionHub current = hub;
+        if (current != null) {
+            current.close(sessionId);
+        }
+    }
+
+    /** As {@link #close(String)} for all sessions, and forgets the options. Also runs when the JVM exits. Idempotent. */
+    public static void close() {
+        synchronized (LOCK) {
+            SessionHub current = hub;
+            hub = null;
+            if (current != null) {
+                current.close();
+            }
+        }
+    }
+
+    static SessionHub hub() {
+        SessionHub current = hub;
+        if (current == null) {
+            synchronized (LOCK) {
+                current = hub;
+                if (current == null) {
+                    current = new SessionHub(CrabOptions.builder().build());
+                    hub = current;
+                }
+            }
+        }
+        return current;
+    }
+}

@@ -1,0 +1,68 @@
+package dev.crab.langchain4j;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import dev.crab.overlap.Digest;
+import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.ChatMessageSerializer;
+import dev.langchain4j.data.message.Content;
+import dev.langchain4j.data.message.UserMessage;
+import dev.langchain4j.invocation.InvocationContext;
+import dev.langchain4j.invocation.InvocationParameters;
+import dev.langchain4j.invocation.LangChain4jManaged;
+import java.util.Collection;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is called: the same again after a crash if the program makes the same call.
+ *
+ * @param method interface and method
+ * @param memory interface and memory id, by which invocations of one conversation are ordered
+ * @param digest over method, memory and arguments
+ */
+record InvocationCall(String method, String memory, String digest) {
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    static InvocationCall of(InvocationContext context) {
+        String method = context.interfaceName() + "." + context.methodName();
+        String memory = context.interfaceName() + "/" + context.chatMemoryId();
+        return new InvocationCall(
+                method, memory, Digest.of(method, memory, Digest.canonical(arguments(context.methodArguments()))));
+    }
+
+    private static JsonNode arguments(Collection<?> arguments) {
+        var array = JsonNodeFactory.instance.arrayNode();
+        for (Object argument : arguments) {
+            array.add(canonical(argument));
+        }
+        return array;
+    }
+
+    private static JsonNode canonical(@Nullable Object argument) {
+        if (argument == null) {
+            return JsonNodeFactory.instance.nullNode();
+        }
+        if (argument instanceof InvocationParameters || argument instanceof LangChain4jManaged) {
+            // Of this process only; it means nothing to the next.
+            return JsonNodeFactory.instance.textNode(argument.getClass().getName());
+        }
+        if (argument instanceof ChatMessage message) {
+            return JsonNodeFactory.instance.textNode(ChatMessageSerializer.messageToJson(message));
+        }
+        if (argument instanceof Content content) {
+            return JsonNodeFactory.instance.textNode(
+                    ChatMessageSerializer.messageToJson(UserMessage.from(List.of(content))));
+        }
+        if (argument instanceof Collection<?> collection) {
+            return arguments(collection);
+        }
+        try {
+            return JSON.valueToTree(argument);
+        } catch (IllegalArgumentException e) {
+            // Not a value: its class has to do, since an identity would differ in the next process.
+            return JsonNodeFactory.instance.textNode(argument.getClass().getName());
+        }
+    }
+}

@@ -1,0 +1,61 @@
+package dev.crab.langchain4j;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.langchain4j.model.chat.response.ChatResponseMetadata;
+import dev.langchain4j.model.openai.OpenAiChatResponseMetadata;
+import dev.langchain4j.model.openai.OpenAiTokenUsage;
+
+/** OpenAI's own fields of {@link ResponseMetadata}. Only loaded where langchain4j-open-ai is on the class path. */
+final class OpenAiMetadata {
+    static final String FIELD = "openai";
+
+    private OpenAiMetadata() {}
+
+    static void write(ChatResponseMetadata metadata, ObjectNode json) {
+        if (!(metadata instanceof OpenAiChatResponseMetadata own)) {
+            return;
+        }
+        ObjectNode fields = json.putObject(FIELD);
+        fields.put("created", own.created())
+                .put("serviceTier", own.serviceTier())
+                .put("systemFingerprint", own.systemFingerprint());
+        OpenAiTokenUsage usage = own.tokenUsage();
+        if (usage != null && usage.inputTokensDetails() != null) {
+            fields.put("cachedTokens", usage.inputTokensDetails().cachedTokens());
+        }
+        if (usage != null && usage.outputTokensDetails() != null) {
+            fields.put("reasoningTokens", usage.outputTokensDetails().reasoningTokens());
+        }
+    }
+
+    static ChatResponseMetadata read(JsonNode json) {
+        JsonNode fields = json.path(FIELD);
+        OpenAiChatResponseMetadata.Builder builder = OpenAiChatResponseMetadata.builder()
+                .id(ResponseMetadata.text(json, "id"))
+                .modelName(ResponseMetadata.text(json, "model"))
+                .finishReason(ResponseMetadata.finish(json))
+                .created(fields.hasNonNull("created") ? fields.path("created").asLong() : null)
+                .serviceTier(ResponseMetadata.text(fields, "serviceTier"))
+                .systemFingerprint(ResponseMetadata.text(fields, "systemFingerprint"));
+        JsonNode tokens = json.path("tokens");
+        if (tokens.isObject()) {
+            OpenAiTokenUsage.Builder usage = OpenAiTokenUsage.builder()
+                    .inputTokenCount(ResponseMetadata.number(tokens, "input"))
+                    .outputTokenCount(ResponseMetadata.number(tokens, "output"))
+                    .totalTokenCount(ResponseMetadata.number(tokens, "total"));
+            if (fields.hasNonNull("cachedTokens")) {
+                usage.inputTokensDetails(OpenAiTokenUsage.InputTokensDetails.builder()
+                        .cachedTokens(fields.path("cachedTokens").asInt())
+                        .build());
+            }
+            if (fields.hasNonNull("reasoningTokens")) {
+                usage.outputTokensDetails(OpenAiTokenUsage.OutputTokensDetails.builder()
+                        .reasoningTokens(fields.path("reasoningTokens").asInt())
+                        .build());
+            }
+            builder.tokenUsage(usage.build());
+        }
+        return builder.build();
+    }
+}

@@ -1,0 +1,161 @@
+package dev.crab.langchain4j;
+
+import dev.crab.overlap.ReplayScope;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.langchain4j.invocation.InvocationContext;
+import dev.langchain4j.memory.ChatMemory;
+import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.observability.api.listener.AiServiceCompletedListener;
+import dev.langchain4j.observability.api.listener.AiServiceErrorListener;
+import dev.langchain4j.observability.api.listener.AiServiceRequestIssuedListener;
+import dev.langchain4j.observability.api.listener.AiServiceStartedListener;
+import dev.langchain4j.service.AiServiceContext;
+import dev.langchain4j.service.TokenStream;
+import dev.langchain4j.service.memory.ChatMemoryService;
+import java.lang.reflect.Method;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Flow;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * LangChain4j's context of one AI service, with Crab's tool service in it, and its chat model decorated when an invocation that a session
+ * protects begins.
+ *
+ * <p>The started event is where an invocation begins or is taken up: it is fired before retrieval and before anything is added to the chat
+ * memory. The request-issued event is fired on the thread that then calls the model, which is how the decorator knows whose call it is.
+ * Only an {@link Error} leaves a listener of LangChain4j; hence {@link CrabError}.
+ */
+final class ProtectedContext extends AiServiceContext {
+    private final Map<UUID, ProtectedInvocation> invocations = new ConcurrentHashMap<>();
+
+    ProtectedContext(Class<?> aiServiceClass) {
+        super(aiServiceClass);
+        toolService = new ProtectedToolService(this);
+        eventListenerRegistrar.register(
+                (AiServiceStartedListener) event -> guarded(() -> begin(event.invocationContext())));
+        eventListenerRegistrar.register((AiServiceRequestIssuedListener)
+                event -> ProtectedChatModel.nextCallOf(find(event.invocationContext())));
+        eventListenerRegistrar.register((AiServiceCompletedListener) event -> {
+            ProtectedInvocation invocation =
+                    invocations.remove(event.invocationContext().invocationId());
+            if (invocation != null) {
+                guarded(invocation::completed);
+            }
+        });
+        eventListenerRegistrar.register((AiServiceErrorListener) event -> {
+            ProtectedInvocation invocation =
+                    invocations.remove(event.invocationContext().invocationId());
+            if (invocation != null) {
+                guarded(invocation::failed);
+            }
+        });
+    }
+
+    @Nullable
+    ProtectedInvocation find(@Nullable InvocationContext context) {
+        return context == null ? null : invocations.get(context.invocationId());
+    }
+
+    private static void guarded(Runnable work) {
+        try {
+            work.run();
+        } catch (CrabException e) {
+            throw new CrabError(e);
+        }
+    }
+
+    private void begin(InvocationContext context) {
+        ProtectedChatModel.nextCallOf(null);
+        RunningTool caller = RunningTool.current();
+        ProtectedInvocation parent = caller == null ? null : caller.invocation();
+        CrabSession ambient = CrabSession.current();
+        SessionEntry entry;
+        ReplayScope scope = null;
+        if (caller != null && parent != null) {
+            entry = parent.entry();
+            scope = caller.scope();
+        } else if (ambient != null) {
+            entry = ambient.entry();
+            scope = ambient.scope();
+        } else {
+            entry = bySetting(context);
+        }
+        if (entry == null) {
+            return;
+        }
+        refuseUnsupported(context);
+        ChatModel model = chatModel;
+        if (!(model instanceof ProtectedChatModel)) {
+            chatModel = new ProtectedChatModel(model);
+        }
+        ChatMemory memory = hasChatMemory() ? chatMemoryService.getOrCreateChatMemory(context.chatMemoryId()) : null;
+        UUID id = context.invocationId();
+        ProtectedInvocation invocation = ProtectedInvocation.begin(
+                entry, scope, InvocationCall.of(context), memory, () -> invocations.remove(id));
+        invocations.put(id, invocation);
+    }
+
+    private @Nullable SessionEntry bySetting(InvocationContext context) {
+        SessionHub hub = Crab.hub();
+        Object memoryId = context.chatMemoryId();
+        boolean named = memoryId != null && !memoryId.equals(ChatMemoryService.DEFAULT);
+        SessionEntry byMemory = named ? hub.known(String.valueOf(memoryId)) : null;
+        if (byMemory != null) {
+            return byMemory;
+        }
+        SessionEntry configured = hub.known(hub.config().session());
+        if (configured != null) {
+            return configured;
+        }
+        boolean hasTools = !toolService.toolExecutors().isEmpty()
+                || !toolService.toolProviders().isEmpty();
+        return hasTools && !named ? hub.only() : null;
+    }
+
+    private void refuseUnsupported(InvocationContext context) {
+        if (chatModel == null) {
+            throw unsupported(context, "it has a streaming model only");
+        }
+        for (Method method : aiServiceClass.getMethods()) {
+            if (method.getName().equals(context.methodName())
+                    && method.getParameterCount() == context.methodArguments().size()) {
+                Class<?> type = method.getReturnType();
+                if (TokenStream.class.isAssignableFrom(type)
+                        || CompletionStage.class.isAssignableFrom(type)
+                        || Flow.Publisher.class.isAssignableFrom(type)
+                        || isReactive(type)) {
+                    throw unsupported(context, "its method returns " + type.getName() + " before the work is done");
+                }
+            }
+        }
+    }
+
+    private static boolean isReactive(@Nullable Class<?> type) {
+        if (type == null) {
+            return false;
+        }
+        if (type.getName().equals("org.reactivestreams.Publisher")
+                || type.getName().startsWith("kotlinx.coroutines.flow.")
+                || type.getName().startsWith("io.smallrye.mutiny.")) {
+            return true;
+        }
+        for (Class<?> face : type.getInterfaces()) {
+            if (isReactive(face)) {
+                return true;
+            }
+        }
+        return isReactive(type.getSuperclass());
+    }
+
+    private static CrabException unsupported(InvocationContext context, String why) {
+        return CrabException.of(
+                ErrorCode.FRAMEWORK_UNSUPPORTED,
+                context.interfaceName() + "." + context.methodName() + " cannot be protected",
+                why,
+                "use a method that returns the answer itself, or call it outside the session");
+    }
+}

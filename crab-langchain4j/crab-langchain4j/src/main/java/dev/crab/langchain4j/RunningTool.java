@@ -1,0 +1,77 @@
+package dev.crab.langchain4j;
+
+import dev.crab.overlap.ReplayScope;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** The tool that the current thread is in. */
+final class RunningTool {
+    private static final ThreadLocal<@Nullable RunningTool> CURRENT = new ThreadLocal<>();
+
+    private final String name;
+    private final @Nullable ProtectedInvocation invocation;
+    private final @Nullable String key;
+    private final @Nullable ReplayScope scope;
+    private volatile boolean sandboxUsed;
+
+    private RunningTool(String name, @Nullable ProtectedInvocation invocation, @Nullable String key) {
+        this.name = name;
+        this.invocation = invocation;
+        this.key = key;
+        this.scope = key == null ? null : ReplayScope.tool(key);
+    }
+
+    static RunningTool unprotected(String name) {
+        return new RunningTool(name, null, null);
+    }
+
+    static RunningTool of(String name, ProtectedInvocation invocation, String key) {
+        return new RunningTool(name, invocation, key);
+    }
+
+    static @Nullable RunningTool current() {
+        return CURRENT.get();
+    }
+
+    /** Runs the work with this as the thread's tool. */
+    <T> T run(Supplier<T> work) {
+        RunningTool before = CURRENT.get();
+        CURRENT.set(this);
+        try {
+            return work.get();
+        } finally {
+            if (before == null) {
+                CURRENT.remove();
+            } else {
+                CURRENT.set(before);
+            }
+        }
+    }
+
+    String name() {
+        return name;
+    }
+
+    @Nullable
+    ProtectedInvocation invocation() {
+        return invocation;
+    }
+
+    @Nullable
+    String key() {
+        return key;
+    }
+
+    @Nullable
+    ReplayScope scope() {
+        return scope;
+    }
+
+    void sandboxUsed() {
+        sandboxUsed = true;
+    }
+
+    boolean isSandboxUsed() {
+        return sandboxUsed;
+    }
+}

@@ -1,0 +1,151 @@
+package dev.crab.langchain4j;
+
+import dev.crab.overlap.TurnCoordinator;
+import dev.crab.runtime.CrabConfig;
+import dev.crab.runtime.CrabRuntime;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.session.SandboxSession;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The sessions that this process has named. Thread-safe. */
+final class SessionHub implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(SessionHub.class);
+
+    private final CrabOptions options;
+    private final CrabConfig config;
+    private final Map<String, SessionEntry> entries = new ConcurrentHashMap<>();
+    private @Nullable CrabRuntime runtime;
+    private @Nullable Thread hook;
+    private volatile boolean closed;
+
+    SessionHub(CrabOptions options) {
+        this.options = options;
+        this.config = CrabConfig.resolve(options.settings);
+    }
+
+    CrabOptions options() {
+        return options;
+    }
+
+    CrabConfig config() {
+        return config;
+    }
+
+    SandboxSpec spec() {
+        return options.spec;
+    }
+
+    boolean isInUse() {
+        return !entries.isEmpty();
+    }
+
+    SessionEntry entry(String id, @Nullable SandboxSpec spec) {
+        if (config.enabled()) {
+            Interceptor.ensureActive();
+        }
+        return entries.computeIfAbsent(
+                id, name -> new SessionEntry(name, spec == null ? options.spec : spec, this::open));
+    }
+
+    @Nullable
+    SessionEntry known(String id) {
+        return entries.get(id);
+    }
+
+    @Nullable
+    SessionEntry only() {
+        return entries.size() == 1 ? entries.values().iterator().next() : null;
+    }
+
+    private OpenSession open(String id, SandboxSpec spec) {
+        if (closed) {
+            throw CrabException.of(
+                    ErrorCode.SANDBOX_LOST,
+                    "session " + id + " cannot be opened",
+                    "Crab.close() was called after its sandbox was asked for",
+                    "ask for the sandbox again");
+        }
+        SessionOpener opener = options.opener;
+        SandboxSession session =
+                opener != null ? opener.open(id, spec) : runtime().open(id, spec);
+        try {
+            TurnCoordinator.Builder builder = TurnCoordinator.builder(session).onUncaptured(config.onUncaptured());
+            options.listeners.forEach(builder::listener);
+            OpenSession open = new OpenSession(session, builder.build());
+            if (session.recovery() instanceof SandboxSession.Recovery.Restored restored) {
+                LOG.info(
+                        "Session {} is back at turn {}: {} processes restored in {} ms",
+                        id,
+                        restored.commit().turn(),
+                        restored.processesRestored(),
+                        restored.restoreMillis());
+            }
+            return open;
+        } catch (RuntimeException e) {
+            session.close();
+            throw e;
+        }
+    }
+
+    private synchronized CrabRuntime runtime() {
+        CrabRuntime current = runtime;
+        if (current == null) {
+            CrabRuntime.Builder builder = CrabRuntime.builder();
+            options.settings.forEach(builder::set);
+            current = builder.build();
+            runtime = current;
+            // Only the running sandboxes end with the JVM; what was committed is in the store.
+            Thread closer = new Thread(this::closeAll, "crab-shutdown");
+            Runtime.getRuntime().addShutdownHook(closer);
+            hook = closer;
+        }
+        return current;
+    }
+
+    void close(String id) {
+        SessionEntry entry = entries.get(id);
+        if (entry != null) {
+            entry.close();
+        }
+    }
+
+    @Override
+    public void close() {
+        Thread closer;
+        synchronized (this) {
+            closer = hook;
+            hook = null;
+        }
+        if (closer != null) {
+            try {
+                Runtime.getRuntime().removeShutdownHook(closer);
+            } catch (IllegalStateException e) {
+                LOG.debug("The JVM is shutting down already", e);
+            }
+        }
+        closeAll();
+    }
+
+    private void closeAll() {
+        closed = true;
+        for (String id : entries.keySet()) {
+            try {
+                close(id);
+            } catch (RuntimeException e) {
+                LOG.warn("Session {} could not be closed", id, e);
+            }
+        }
+        synchronized (this) {
+            if (runtime != null) {
+                runtime.close();
+                runtime = null;
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+package dev.crab.langchain4j;
+
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.invocation.InvocationContext;
+import dev.langchain4j.service.tool.ToolExecutionResult;
+import dev.langchain4j.service.tool.ToolExecutor;
+import java.util.EnumSet;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Tells a tool's own failure, which is the model's business, from Crab's, which ends the run: a lost sandbox or a nested invocation that
+ * could not commit must not become text for the model.
+ */
+final class ToolFailures {
+    /** Refusals that say something about what the tool asked for. */
+    private static final Set<ErrorCode> OF_THE_TOOL =
+            EnumSet.of(ErrorCode.FILE_OPERATION_FAILED, ErrorCode.EXEC_FAILED, ErrorCode.NAME_INVALID);
+
+    private ToolFailures() {}
+
+    /** The executor, with Crab's own failures leaving it as errors. */
+    static ToolExecutor guard(ToolExecutor executor) {
+        return new ToolExecutor() {
+            @Override
+            public String execute(ToolExecutionRequest request, Object memoryId) {
+                return executor.execute(request, memoryId);
+            }
+
+            @Override
+            public ToolExecutionResult executeWithContext(ToolExecutionRequest request, InvocationContext context) {
+                try {
+                    return executor.executeWithContext(request, context);
+                } catch (RuntimeException e) {
+                    CrabError fatal = fatal(e);
+                    if (fatal != null) {
+                        throw fatal;
+                    }
+                    throw e;
+                }
+            }
+        };
+    }
+
+    private static @Nullable CrabError fatal(Throwable thrown) {
+        int depth = 0;
+        for (Throwable cause = thrown; cause != null && depth < 50; cause = cause.getCause(), depth++) {
+            if (cause instanceof CrabError error) {
+                return error;
+            }
+            if (cause instanceof CrabException refusal && !OF_THE_TOOL.contains(refusal.code())) {
+                return new CrabError(refusal);
+            }
+        }
+        return null;
+    }
+}

@@ -1,0 +1,27 @@
+package dev.crab.langchain4j;
+
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+
+/** Decides about an external effect of which nobody knows whether it took place, for instance by asking a person. */
+@FunctionalInterface
+public interface UnknownEffectHandler {
+    /**
+     * Called on the thread that would run the tool; may take its time.
+     *
+     * @param request the call in question
+     * @param idempotencyKey the key that the call had, and has again if it runs
+     */
+    Decision decide(ToolExecutionRequest request, String idempotencyKey);
+
+    /** What to do. */
+    sealed interface Decision {
+        /** Run the tool again. */
+        record Retry() implements Decision {}
+
+        /** Do not run it; the model gets this text as its result. */
+        record Answer(String text) implements Decision {}
+
+        /** Stop the run. */
+        record Stop() implements Decision {}
+    }
+}

@@ -1,0 +1,197 @@
+package dev.crab.overlap;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.crab.runtime.fault.FaultPoints;
+import dev.crab.runtime.store.JournalRecord;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One invocation of an agent as it runs, beside what the journal already holds of it. Tools may call it side by side; LLM calls come one
+ * after the other.
+ */
+public final class InvocationReplay {
+    private final SessionReplay session;
+    private final RecordedInvocation recorded;
+    private final boolean resumed;
+    private final @Nullable RecordedInvocation leftBehind;
+    private final Map<String, Integer> occurrences = new HashMap<>();
+    private long newestResult = -1;
+    private long response = -1;
+    private int index;
+
+    InvocationReplay(
+            SessionReplay session,
+            RecordedInvocation recorded,
+            boolean resumed,
+            @Nullable RecordedInvocation leftBehind) {
+        this.session = session;
+        this.recorded = recorded;
+        this.resumed = resumed;
+        this.leftBehind = leftBehind;
+    }
+
+    /** Identifies the invocation in the session; 64 hexadecimal digits. */
+    public String key() {
+        return recorded.key;
+    }
+
+    /** Whether the journal knew the invocation already. */
+    public boolean isResumed() {
+        return resumed;
+    }
+
+    /** What the layer above said when the invocation began. */
+    public ObjectNode details() {
+        return recorded.details;
+    }
+
+    /**
+     * The unfinished invocation of the same chat memory that this one, being another call, leaves behind: as far as its turns are part of
+     * the sandbox. Empty if there is none.
+     */
+    public Optional<History> leftBehind() {
+        return Optional.ofNullable(leftBehind).map(old -> {
+            synchronized (session) {
+                return history(old);
+            }
+        });
+    }
+
+    /**
+     * What of an invocation is true in the sandbox.
+     *
+     * @param details what the layer above said when it began
+     * @param responses bodies of its responses from the first on
+     * @param results per response, the bodies of the results of its tools in the order in which they were recorded
+     */
+    public record History(ObjectNode details, List<ObjectNode> responses, List<List<ObjectNode>> results) {}
+
+    private History history(RecordedInvocation old) {
+        List<ObjectNode> responses = new ArrayList<>();
+        List<List<ObjectNode>> results = new ArrayList<>();
+        for (JournalRecord one : old.responses.values()) {
+            responses.add(payload(one));
+            results.add(session.resultsOf(old.key, one.sequence()));
+        }
+        return new History(old.details, responses, results);
+    }
+
+    /** Number of the LLM call that the invocation is at, from 1; 0 before the first. */
+    public int index() {
+        synchronized (session) {
+            return index;
+        }
+    }
+
+    /**
+     * Goes to the next LLM call.
+     *
+     * @param request digest of the request
+     * @return the response that the journal holds for it; empty if the model has to be asked
+     */
+    public Optional<ObjectNode> nextResponse(String request) {
+        synchronized (session) {
+            index++;
+            occurrences.clear();
+            JournalRecord known = recorded.responses.get(index);
+            if (known == null
+                    || (newestResult > known.sequence()
+                            && !request.equals(known.body().path("request").asText()))) {
+                return Optional.empty();
+            }
+            response = known.sequence();
+            return Optional.of(payload(known));
+        }
+    }
+
+    private static ObjectNode payload(JournalRecord response) {
+        return response.body().path("response") instanceof ObjectNode payload
+                ? payload
+                : response.body().objectNode();
+    }
+
+    /** Records the response to the LLM call that {@link #nextResponse} went to; durable on return. */
+    public void responded(String request, ObjectNode payload) {
+        ObjectNode body = SessionReplay.node()
+                .put("key", recorded.key)
+                .put("index", index())
+                .put("request", request);
+        body.set("response", payload);
+        JournalRecord record = session.append(RecordKinds.RESPONSE, body);
+        synchronized (session) {
+            response = record.sequence();
+        }
+        FaultPoints.reach("response.recorded");
+    }
+
+    /**
+     * Asks the journal about a tool call of the current response.
+     *
+     * @param callId the identifier the model gave the call; may be null and need not be unique
+     * @param arguments the call's arguments as the model wrote them
+     */
+    public ToolAnswer tool(@Nullable String callId, String name, @Nullable String arguments, ToolEffect effect) {
+        synchronized (session) {
+            String call = Digest.of(String.valueOf(callId), name, String.valueOf(arguments));
+            int occurrence = occurrences.merge(call, 1, Integer::sum);
+            // The response's own record is part of the key: a response given anew shares no results with the one it
+            // replaces.
+            String key = Digest.of(recorded.key, Long.toString(response), call, Integer.toString(occurrence));
+            JournalRecord known = session.result(key);
+            if (known != null && known.body().path("result") instanceof ObjectNode result) {
+                newestResult = Math.max(newestResult, known.sequence());
+                return new ToolAnswer.Recorded(key, result);
+            }
+            return effect == ToolEffect.EXTERNAL && session.wasBegun(key)
+                    ? new ToolAnswer.Unknown(key)
+                    : new ToolAnswer.Run(key);
+        }
+    }
+
+    /** Records that a tool with an external effect is about to run; durable on return. */
+    public void begun(String toolKey, String name) {
+        session.append(
+                RecordKinds.BEGUN,
+                SessionReplay.node()
+                        .put("key", recorded.key)
+                        .put("tool", toolKey)
+                        .put("name", name));
+    }
+
+    /**
+     * Records a tool's result; durable on return.
+     *
+     * @param sandboxUsed whether a tool with an external effect changed the sandbox too
+     */
+    public void finished(String toolKey, String name, ToolEffect effect, boolean sandboxUsed, ObjectNode result) {
+        ObjectNode body = SessionReplay.node()
+                .put("key", recorded.key)
+                .put("response", response)
+                .put("tool", toolKey)
+                .put("name", name)
+                .put("external", effect == ToolEffect.EXTERNAL && !sandboxUsed);
+        body.set("result", result);
+        JournalRecord record = session.append(RecordKinds.RESULT, body);
+        synchronized (session) {
+            newestResult = Math.max(newestResult, record.sequence());
+        }
+    }
+
+    /** Records that the invocation has its answer; durable on return. */
+    public void end() {
+        session.append(RecordKinds.END, SessionReplay.node().put("key", recorded.key));
+        release();
+    }
+
+    /** Leaves the invocation unfinished: the same call takes it up again. */
+    public void release() {
+        synchronized (session) {
+            recorded.active = false;
+        }
+    }
+}

@@ -1,0 +1,25 @@
+package dev.crab.overlap;
+
+/** Kinds of journal records that this module writes; {@code docs/langchain4j.md} lists their fields. */
+final class RecordKinds {
+    /** A process took the session over: results after the given watermark were undone by the restore. */
+    static final String OPEN = "open";
+    /** An invocation starts. */
+    static final String START = "start";
+    /** An LLM response. */
+    static final String RESPONSE = "response";
+    /** A tool with an external effect is about to run. */
+    static final String BEGUN = "result-begun";
+    /** A tool has ended. */
+    static final String RESULT = "result";
+    /** An invocation has its answer. */
+    static final String END = "end";
+    /** The session's preparation is done. */
+    static final String PREPARED = "prepared";
+    /** A durable run is complete. */
+    static final String RUN_END = "run-end";
+    /** Reports that no other record carried. */
+    static final String REPORT = "turn-report";
+
+    private RecordKinds() {}
+}

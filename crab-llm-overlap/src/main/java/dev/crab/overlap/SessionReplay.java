@@ -1,0 +1,271 @@
+package dev.crab.overlap;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.crab.runtime.session.Commit;
+import dev.crab.runtime.session.SandboxSession;
+import dev.crab.runtime.store.Journal;
+import dev.crab.runtime.store.JournalRecord;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What a session's journal says about invocations of an agent, and what of it may be served again. Thread-safe.
+ *
+ * <p>The rule that decides: a tool result is true as long as the sandbox contains its effect. Every commit carries a watermark, the
+ * sequence number of the journal's last record when no tool ran and the capture began. Opening a session puts the sandbox back to a
+ * commit, so the results after that commit's watermark are void from then on, and an {@code open} record with the watermark says so to
+ * all later readers. Results of tools whose effect is external only are never void.
+ *
+ * <p>A response is served if nothing that it answers was produced after it; where tools had to run again, it is served only if the
+ * request is the same to the byte.
+ */
+public final class SessionReplay {
+    /** Field of a commit's position: the sequence number up to which results are part of the commit. */
+    static final String WATERMARK = "watermark";
+
+    private static final Logger LOG = LoggerFactory.getLogger(SessionReplay.class);
+
+    private record Result(long sequence, boolean external, ObjectNode body) {}
+
+    private final Journal journal;
+    private final Map<String, RecordedInvocation> invocations = new LinkedHashMap<>();
+    private final Map<String, Result> results = new HashMap<>();
+    private final Set<String> begun = new HashSet<>();
+    private final Set<String> endedRuns = new HashSet<>();
+    private final List<TurnReport> reports = new ArrayList<>();
+    private final List<TurnReport> unwritten = new ArrayList<>();
+    private boolean prepared;
+    private long last = -1;
+
+    private SessionReplay(Journal journal) {
+        this.journal = journal;
+    }
+
+    /** Reads a session's journal and marks there what the restore undid. */
+    static SessionReplay open(SandboxSession session) {
+        SessionReplay replay = new SessionReplay(session.journal());
+        List<JournalRecord> recovered = session.journal().recovered();
+        recovered.forEach(replay::apply);
+        if (!recovered.isEmpty()) {
+            ObjectNode open = node().put("turn", 0).put(WATERMARK, -1);
+            if (session.recovery() instanceof SandboxSession.Recovery.Restored restored) {
+                open.put("turn", restored.commit().turn()).put(WATERMARK, watermark(restored.commit()));
+            }
+            replay.append(RecordKinds.OPEN, open);
+        }
+        return replay;
+    }
+
+    private static long watermark(Commit commit) {
+        return commit.position().path(WATERMARK).asLong(-1);
+    }
+
+    static ObjectNode node() {
+        return JsonNodeFactory.instance.objectNode();
+    }
+
+    /** Appends a record; durable on return. Reports that wait for a ride go with it. */
+    synchronized JournalRecord append(String kind, ObjectNode body) {
+        if (!unwritten.isEmpty()) {
+            ArrayNode array = body.putArray("reports");
+            unwritten.forEach(report -> array.add(report.toJson()));
+        }
+        JournalRecord record = journal.append(kind, body);
+        body.remove("reports");
+        unwritten.clear();
+        apply(record);
+        return record;
+    }
+
+    private void apply(JournalRecord record) {
+        last = Math.max(last, record.sequence());
+        ObjectNode body = record.body();
+        switch (record.kind()) {
+            case RecordKinds.OPEN -> {
+                undo(body.path(WATERMARK).asLong(-1));
+                prepared &= body.path("turn").asLong() > 0;
+            }
+            case RecordKinds.START -> {
+                RecordedInvocation invocation = new RecordedInvocation(record);
+                invocations.put(invocation.key, invocation);
+            }
+            case RecordKinds.RESPONSE -> {
+                RecordedInvocation invocation = invocations.get(body.path("key").asText());
+                if (invocation != null) {
+                    invocation.response(record);
+                }
+            }
+            case RecordKinds.BEGUN -> begun.add(body.path("tool").asText());
+            case RecordKinds.RESULT ->
+                results.put(
+                        body.path("tool").asText(),
+                        new Result(record.sequence(), body.path("external").asBoolean(), body));
+            case RecordKinds.END -> {
+                RecordedInvocation invocation = invocations.get(body.path("key").asText());
+                if (invocation != null) {
+                    invocation.ended = true;
+                }
+            }
+            case RecordKinds.PREPARED -> prepared = true;
+            case RecordKinds.RUN_END -> endedRuns.add(body.path("run").asText());
+            default -> {
+                // commits are the runtime's; what a newer version wrote does not concern this one
+            }
+        }
+        for (JsonNode report : body.path("reports")) {
+            try {
+                TurnReport read = TurnReport.fromJson(report);
+                if (reports.stream().noneMatch(known -> known.equals(read))) {
+                    reports.add(read);
+                }
+            } catch (IllegalArgumentException e) {
+                LOG.warn("A turn's report in the journal cannot be read: {}", e.getMessage());
+            }
+        }
+    }
+
+    private void undo(long watermark) {
+        results.values().removeIf(result -> !result.external && result.sequence > watermark);
+    }
+
+    /** The sequence number of the newest record. */
+    synchronized long lastSequence() {
+        return last;
+    }
+
+    synchronized boolean isPrepared() {
+        return prepared;
+    }
+
+    synchronized void report(TurnReport report) {
+        reports.add(report);
+        unwritten.add(report);
+    }
+
+    synchronized List<TurnReport> reports() {
+        return List.copyOf(reports);
+    }
+
+    /** Writes the reports that no other record has carried yet. */
+    synchronized void flushReports() {
+        if (!unwritten.isEmpty()) {
+            append(RecordKinds.REPORT, node());
+        }
+    }
+
+    /** The name of the session's unfinished run: {@code 1} for the first, counting up with every run that was completed. */
+    public synchronized String currentRun() {
+        int number = 1;
+        while (endedRuns.contains(Integer.toString(number))) {
+            number++;
+        }
+        return Integer.toString(number);
+    }
+
+    /** Records that a run is complete; durable on return. Idempotent. */
+    public synchronized void completeRun(String run) {
+        if (!endedRuns.contains(run)) {
+            append(RecordKinds.RUN_END, node().put("run", run));
+        }
+    }
+
+    /** Whether {@link #completeRun} was called for that run. */
+    public synchronized boolean isRunComplete(String run) {
+        return endedRuns.contains(run);
+    }
+
+    /**
+     * Begins an invocation or takes up one that a crash or an error interrupted.
+     *
+     * <p>Outside any scope, an invocation is taken up if it is the newest of its chat memory, has no end, and the same call comes again;
+     * any other call leaves it behind for good. Inside a scope it is taken up by its position there, ended or not.
+     *
+     * @param call digest of what is called: method, memory and arguments
+     * @param memory the chat memory's identity
+     * @param scope what encloses the invocation; null if nothing does
+     * @param details what the layer above wants back when the invocation is taken up
+     */
+    public synchronized InvocationReplay begin(
+            String call, String memory, @Nullable ReplayScope scope, ObjectNode details) {
+        RecordedInvocation found;
+        RecordedInvocation leftBehind = null;
+        String key;
+        if (scope == null) {
+            RecordedInvocation newest = newestRoot(memory);
+            found = null;
+            if (newest != null && !newest.ended && !newest.active) {
+                if (newest.call.equals(call)) {
+                    found = newest;
+                } else {
+                    leftBehind = newest;
+                }
+            }
+            key = found != null ? found.key : Digest.of(call, Long.toString(countRoots(call) + 1));
+        } else {
+            key = Digest.of(scope.id(), call, Integer.toString(scope.next(call)));
+            found = invocations.get(key);
+        }
+        boolean resumed = found != null;
+        if (found == null) {
+            ObjectNode body = node().put("key", key).put("call", call).put("memory", memory);
+            if (scope != null) {
+                body.put("scope", scope.id());
+            }
+            body.set("details", details);
+            append(RecordKinds.START, body);
+            found = invocations.get(key);
+        }
+        RecordedInvocation invocation = Objects.requireNonNull(found);
+        invocation.active = true;
+        return new InvocationReplay(this, invocation, resumed, leftBehind);
+    }
+
+    private @Nullable RecordedInvocation newestRoot(String memory) {
+        RecordedInvocation newest = null;
+        for (RecordedInvocation one : invocations.values()) {
+            if (one.scope == null && one.memory.equals(memory)) {
+                newest = one;
+            }
+        }
+        return newest;
+    }
+
+    private long countRoots(String call) {
+        return invocations.values().stream()
+                .filter(one -> one.scope == null && one.call.equals(call))
+                .count();
+    }
+
+    /** The servable result of that key; null if there is none. Also gives its sequence number to the reader. */
+    synchronized @Nullable JournalRecord result(String toolKey) {
+        Result result = results.get(toolKey);
+        return result == null ? null : new JournalRecord(result.sequence, RecordKinds.RESULT, result.body);
+    }
+
+    /** Bodies of the servable results of one response's tools, in the order in which they were recorded. */
+    synchronized List<ObjectNode> resultsOf(String key, long response) {
+        return results.values().stream()
+                .filter(result -> result.body.path("key").asText().equals(key)
+                        && result.body.path("response").asLong(-1) == response)
+                .sorted(Comparator.comparingLong(Result::sequence))
+                .map(Result::body)
+                .toList();
+    }
+
+    synchronized boolean wasBegun(String toolKey) {
+        return begun.contains(toolKey);
+    }
+}

@@ -1,0 +1,499 @@
+package dev.crab.overlap;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.inspector.Effect;
+import dev.crab.runtime.sandbox.Sandbox;
+import dev.crab.runtime.session.SandboxSession;
+import dev.crab.runtime.session.Turn;
+import dev.crab.runtime.session.TurnOutcome;
+import dev.crab.runtime.session.UncapturedPolicy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Leads one session through its turns: holds tools back until the turn before is committed, and starts the commit at the instant at
+ * which the next LLM request leaves. Thread-safe; several invocations may share a session.
+ *
+ * <p>The order of one turn, as seen by the layer above: {@link InvocationReplay#responded}, then for each tool {@link #toolStarts},
+ * the tool, {@link InvocationReplay#finished}, {@link #toolEnded}; then {@link #boundary} and the LLM request side by side, and
+ * {@link LlmWindow#close} when the response is there. An invocation that has its answer calls {@link #settle}; one that failed calls
+ * {@link #giveUp}.
+ *
+ * <p>The states and what leads from one to another are {@link TurnTransitions}. Where invocations share a session, a commit waits until
+ * none of their tools runs, because the sandbox would else be saved in the middle of one; until then tools may start, so that an
+ * invocation called from within a tool of another does not wait for itself.
+ */
+public final class TurnCoordinator implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(TurnCoordinator.class);
+
+    private final SandboxSession session;
+    private final SessionReplay replay;
+    private final UncapturedPolicy policy;
+    private final List<TurnListener> listeners;
+    private final LongSupplier clock;
+    private final Executor executor;
+    private final @Nullable ExecutorService ownExecutor;
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+    private TurnState state = TurnState.QUIET;
+    private int toolsInFlight;
+    private boolean onlyReadOnly = true;
+    private final List<String> tools = new ArrayList<>();
+    private @Nullable Turn turn;
+    private @Nullable ObjectNode duePosition;
+    private @Nullable LlmWindow window;
+    private @Nullable Report open;
+    private @Nullable CrabException failure;
+    private final List<Runnable> afterCommit = new ArrayList<>();
+
+    /** A turn whose report waits for its commit and for its window. */
+    private static final class Report {
+        final long turn;
+        final List<String> tools;
+        final boolean claimedReadOnly;
+        final @Nullable LlmWindow window;
+        final long boundary;
+        long committedAt = -1;
+        long windowClosedAt = -1;
+
+        @Nullable
+        TurnOutcome outcome;
+
+        Report(long turn, List<String> tools, boolean readOnly, @Nullable LlmWindow window, long boundary) {
+            this.turn = turn;
+            this.tools = List.copyOf(tools);
+            this.claimedReadOnly = readOnly;
+            this.window = window;
+            this.boundary = boundary;
+        }
+    }
+
+    private TurnCoordinator(Builder builder) {
+        this.session = builder.session;
+        this.policy = builder.policy;
+        this.listeners = List.copyOf(builder.listeners);
+        this.clock = builder.clock;
+        Executor given = builder.executor;
+        if (given == null) {
+            ExecutorService own = Executors.newSingleThreadExecutor(work -> {
+                Thread thread = new Thread(work, "crab-commit-" + session.id());
+                thread.setDaemon(true);
+                return thread;
+            });
+            this.executor = own;
+            this.ownExecutor = own;
+        } else {
+            this.executor = given;
+            this.ownExecutor = null;
+        }
+        this.replay = SessionReplay.open(session);
+    }
+
+    /**
+     * A builder. Defaults: policy {@link UncapturedPolicy#FAIL}, no listener, {@link System#nanoTime}, one daemon thread of its own.
+     *
+     * @param session the session to lead; stays the caller's to close
+     */
+    public static Builder builder(SandboxSession session) {
+        return new Builder(session);
+    }
+
+    /** What the journal knows, and the way to begin invocations. */
+    public SessionReplay replay() {
+        return replay;
+    }
+
+    /** The state at this moment; for diagnosis. */
+    public TurnState state() {
+        lock.lock();
+        try {
+            return state;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Reports of all turns of the session, those before a crash included, oldest first. */
+    public List<TurnReport> reports() {
+        return replay.reports();
+    }
+
+    /**
+     * The gate. Waits until the commit under way is done, then lets one tool pass, opening a turn if none is open. Every call that returns
+     * must be followed by {@link #toolEnded}.
+     *
+     * @return nanoseconds that the tool had to wait
+     * @throws CrabException what made the last commit fail, under {@link UncapturedPolicy#FAIL}; INTERRUPTED
+     */
+    public long toolStarts(String name, ToolEffect effect) {
+        long asked = clock.getAsLong();
+        lock.lock();
+        try {
+            awaitCommit();
+            refuseAfterFailure();
+            TurnState next = TurnTransitions.next(state, TurnEvent.TOOL_STARTS);
+            if (turn == null) {
+                turn = session.beginTurn();
+            }
+            state = next;
+            toolsInFlight++;
+            tools.add(name);
+            onlyReadOnly &= effect == ToolEffect.READ_ONLY;
+        } finally {
+            lock.unlock();
+        }
+        long waited = clock.getAsLong() - asked;
+        tell(listener -> listener.gateWaited(session.id(), waited));
+        return waited;
+    }
+
+    /** A tool that passed the gate is over and its result, if it has one, is in the journal. */
+    public void toolEnded() {
+        lock.lock();
+        try {
+            toolsInFlight--;
+            state = TurnTransitions.next(state, toolsInFlight == 0 ? TurnEvent.LAST_TOOL_ENDS : TurnEvent.TOOL_ENDS);
+            if (state == TurnState.COMMITTING) {
+                startCommit(Objects.requireNonNull(duePosition));
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * A turn boundary: starts the commit of the open turn, if there is one, and returns at once so that the LLM request can leave at the
+     * same instant.
+     *
+     * @param position where the layer above stands; the watermark is added to it
+     * @return the window of that request, to be closed when its response is there
+     */
+    public LlmWindow boundary(ObjectNode position) {
+        LlmWindow opened = newWindow();
+        lock.lock();
+        try {
+            reach(position, opened);
+        } finally {
+            lock.unlock();
+        }
+        return opened;
+    }
+
+    private LlmWindow newWindow() {
+        LlmWindow[] self = new LlmWindow[1];
+        self[0] = new LlmWindow(clock, at -> windowClosed(self[0], at));
+        return self[0];
+    }
+
+    private void reach(ObjectNode position, @Nullable LlmWindow opened) {
+        TurnState before = state;
+        state = TurnTransitions.next(state, TurnEvent.BOUNDARY);
+        if (state == TurnState.DUE) {
+            duePosition = position;
+            window = opened;
+        } else if (state == TurnState.COMMITTING && before != TurnState.COMMITTING) {
+            window = opened;
+            startCommit(position);
+        }
+    }
+
+    /**
+     * The end of an invocation: commits the open turn if there is one, waits for the commit, and then runs {@code whenCommitted}. Where
+     * tools of another invocation run in the same sandbox there is nothing to wait for yet: then {@code whenCommitted} runs on the
+     * committing thread once they have ended, since one of them may be what called this invocation.
+     *
+     * @throws CrabException what made the commit fail, under {@link UncapturedPolicy#FAIL}; INTERRUPTED
+     */
+    public void settle(ObjectNode position, Runnable whenCommitted) {
+        lock.lock();
+        try {
+            awaitCommit();
+            if (state == TurnState.OPEN || state == TurnState.RUNNING || state == TurnState.DUE) {
+                reach(position, null);
+                if (state == TurnState.DUE) {
+                    afterCommit.add(whenCommitted);
+                    return;
+                }
+                awaitCommit();
+            }
+            refuseAfterFailure();
+        } finally {
+            lock.unlock();
+        }
+        whenCommitted.run();
+    }
+
+    /** An invocation failed. What it did stays in the sandbox and becomes part of the next turn. */
+    public void giveUp() {
+        lock.lock();
+        try {
+            state = TurnTransitions.next(state, TurnEvent.GIVEN_UP);
+            if (state == TurnState.QUIET && turn != null) {
+                turn.abandon();
+                endTurn();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Runs work on the sandbox once in the session's life, as a turn of its own: what an agent finds prepared. Does nothing if the journal
+     * says that it is done.
+     */
+    public void prepare(Consumer<Sandbox> work) {
+        if (replay.isPrepared()) {
+            return;
+        }
+        toolStarts("prepare", ToolEffect.SANDBOX);
+        boolean done = false;
+        try {
+            work.accept(session.sandbox());
+            done = true;
+        } finally {
+            toolEnded();
+            if (!done) {
+                giveUp();
+            }
+        }
+        settle(
+                SessionReplay.node().put("prepare", true),
+                () -> replay.append(RecordKinds.PREPARED, SessionReplay.node()));
+    }
+
+    private void awaitCommit() {
+        try {
+            while (state == TurnState.COMMITTING) {
+                changed.await();
+            }
+        } catch (InterruptedException e) {
+            throw CrabException.interrupted("waiting for the commit of the turn before", e);
+        }
+    }
+
+    private void refuseAfterFailure() {
+        if (state == TurnState.UNCOMMITTED && policy == UncapturedPolicy.FAIL) {
+            throw Objects.requireNonNull(failure);
+        }
+    }
+
+    private void startCommit(ObjectNode position) {
+        Turn current = Objects.requireNonNull(turn);
+        // No tool runs: every result that the sandbox contains is in the journal, and nothing after it is in the
+        // sandbox.
+        position.put(SessionReplay.WATERMARK, replay.lastSequence());
+        Report report = new Report(current.number(), tools, onlyReadOnly, window, clock.getAsLong());
+        open = report;
+        duePosition = null;
+        failure = null;
+        executor.execute(() -> commit(current, position, report));
+    }
+
+    private void commit(Turn current, ObjectNode position, Report report) {
+        TurnOutcome outcome = null;
+        CrabException failed = null;
+        try {
+            outcome = current.commit(position);
+        } catch (CrabException e) {
+            failed = e;
+        } catch (RuntimeException | Error e) {
+            failed = CrabException.of(
+                    ErrorCode.INTERNAL, "turn " + report.turn + " cannot be committed", e.toString(), "report this", e);
+        }
+        TurnReport finished = null;
+        List<Runnable> then = List.of();
+        lock.lock();
+        try {
+            report.committedAt = clock.getAsLong();
+            report.outcome = outcome;
+            state = TurnTransitions.next(state, failed == null ? TurnEvent.COMMITTED : TurnEvent.COMMIT_FAILED);
+            failure = failed;
+            if (failed == null) {
+                endTurn();
+                finished = completed(report);
+                then = List.copyOf(afterCommit);
+                afterCommit.clear();
+            } else {
+                open = null;
+            }
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+        if (failed != null) {
+            uncommitted(report, failed);
+        } else if (finished != null) {
+            publish(finished);
+        }
+        then.forEach(Runnable::run);
+    }
+
+    private void endTurn() {
+        turn = null;
+        tools.clear();
+        onlyReadOnly = true;
+        window = null;
+    }
+
+    private void windowClosed(LlmWindow closed, long at) {
+        TurnReport finished = null;
+        lock.lock();
+        try {
+            Report report = open;
+            if (report != null && report.window == closed) {
+                report.windowClosedAt = at;
+                finished = completed(report);
+            }
+            if (window == closed) {
+                window = null;
+            }
+        } finally {
+            lock.unlock();
+        }
+        if (finished != null) {
+            publish(finished);
+        }
+    }
+
+    /** The report if both its commit and its window are over. */
+    private @Nullable TurnReport completed(Report report) {
+        TurnOutcome outcome = report.outcome;
+        if (outcome == null || (report.window != null && report.windowClosedAt < 0)) {
+            return null;
+        }
+        open = null;
+        long windowEnd = report.window == null ? report.boundary : report.windowClosedAt;
+        long windowNanos = report.window == null ? 0 : windowEnd - report.window.openedNanos();
+        return new TurnReport(
+                report.turn,
+                report.tools,
+                true,
+                outcome.effects().effect(),
+                outcome.effects().reasons(),
+                outcome.saved(),
+                outcome.bytesWritten(),
+                windowNanos,
+                outcome.captureNanos(),
+                outcome.freezeNanos(),
+                outcome.persistNanos(),
+                Math.max(0, report.committedAt - windowEnd),
+                report.claimedReadOnly && outcome.effects().effect() != Effect.NONE,
+                null);
+    }
+
+    private void publish(TurnReport report) {
+        replay.report(report);
+        tell(listener -> listener.turnReported(session.id(), report));
+    }
+
+    private void uncommitted(Report report, CrabException failed) {
+        if (policy == UncapturedPolicy.CONTINUE_UNPROTECTED) {
+            LOG.warn("Turn {} of session {} goes on unprotected: {}", report.turn, session.id(), failed.getMessage());
+        } else {
+            LOG.error("Turn {} of session {} is not committed: {}", report.turn, session.id(), failed.getMessage());
+        }
+        publish(new TurnReport(
+                report.turn,
+                report.tools,
+                false,
+                Effect.FULL,
+                List.of(),
+                TurnOutcome.Saved.NOTHING,
+                0,
+                0,
+                0,
+                0,
+                0,
+                Math.max(0, report.committedAt - report.boundary),
+                false,
+                failed.getMessage()));
+        tell(listener -> listener.turnUncommitted(session.id(), report.turn, failed));
+    }
+
+    private void tell(Consumer<TurnListener> call) {
+        for (TurnListener listener : listeners) {
+            try {
+                call.accept(listener);
+            } catch (RuntimeException e) {
+                LOG.warn("A turn listener of session {} failed", session.id(), e);
+            }
+        }
+    }
+
+    /** Waits for a commit under way and releases what belongs to this coordinator; the session stays open. Idempotent. */
+    @Override
+    public void close() {
+        lock.lock();
+        try {
+            while (state == TurnState.COMMITTING) {
+                changed.awaitUninterruptibly();
+            }
+            boolean wasOpen = state != TurnState.CLOSED;
+            state = TurnTransitions.next(state, TurnEvent.CLOSE);
+            if (wasOpen) {
+                replay.flushReports();
+            }
+        } finally {
+            lock.unlock();
+            if (ownExecutor != null) {
+                ownExecutor.shutdown();
+            }
+        }
+    }
+
+    /** Collects settings for a coordinator. Not thread-safe. */
+    public static final class Builder {
+        private final SandboxSession session;
+        private UncapturedPolicy policy = UncapturedPolicy.FAIL;
+        private final List<TurnListener> listeners = new ArrayList<>();
+        private LongSupplier clock = System::nanoTime;
+        private @Nullable Executor executor;
+
+        private Builder(SandboxSession session) {
+            this.session = session;
+        }
+
+        /** What to do when a turn cannot be committed. Default: {@link UncapturedPolicy#FAIL}. */
+        public Builder onUncaptured(UncapturedPolicy value) {
+            policy = value;
+            return this;
+        }
+
+        /** Adds a listener. Default: none. */
+        public Builder listener(TurnListener listener) {
+            listeners.add(listener);
+            return this;
+        }
+
+        /** Monotonic time in nanoseconds. Default: {@link System#nanoTime}. */
+        public Builder clock(LongSupplier nanos) {
+            clock = nanos;
+            return this;
+        }
+
+        /** Where commits run; must not run them on the calling thread. Default: one daemon thread of the coordinator's own. */
+        public Builder executor(Executor value) {
+            executor = value;
+            return this;
+        }
+
+        /** Takes the session over, which is noted in its journal. */
+        public TurnCoordinator build() {
+            return new TurnCoordinator(this);
+        }
+    }
+}
