@@ -159,8 +159,7 @@ final class Capture {
         Path images = work.make("dump");
         boolean dumped = false;
         try (CriuSession session = criu.session(processes.networkNamespace())) {
-            DumpRequest request =
-                    new DumpRequest(processes.initPid(), images, processes.cgroup(), WATCH_PATHS);
+            DumpRequest request = new DumpRequest(processes.initPid(), images, processes.cgroup(), WATCH_PATHS);
             long frozen = session.dump(
                     request,
                     (phase, pid) -> {

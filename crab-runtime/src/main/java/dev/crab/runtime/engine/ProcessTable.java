@@ -199,8 +199,7 @@ final class ProcessTable {
                     int colon = fields[1].lastIndexOf(':');
                     int port = Integer.parseInt(fields[1].substring(colon + 1), 16);
                     sockets.put(
-                            "socket:[" + fields[9] + "]",
-                            protocol + " " + fields[1].substring(0, colon) + " " + port);
+                            "socket:[" + fields[9] + "]", protocol + " " + fields[1].substring(0, colon) + " " + port);
                 }
             }
         }
