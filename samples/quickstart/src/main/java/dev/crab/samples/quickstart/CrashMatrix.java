@@ -1,0 +1,127 @@
+package dev.crab.samples.quickstart;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+
+/**
+ * One run for each crash point: killed there, started again, and compared with the run that was not killed.
+ *
+ * <p>The points are those that the uncrashed run passed (each with its count), so a new point in the code is in the matrix by itself. The
+ * points of the restore are only passed by a JVM that was started again: for these the first JVM is killed in the middle of its work, the
+ * second one during the restore, and the third one has to get to the end.
+ */
+final class CrashMatrix {
+    /** Points passed while a sandbox comes back. */
+    private static final List<String> RESTORE_POINTS =
+            List.of("restore.begin", "restore.prepared", "restore.processes", "restore.verified");
+
+    /** Where the first JVM is killed in those runs: before any process runs that must come back, and after. */
+    private static final List<String> BEFORE_RESTORE = List.of("tool.inside@8", "tool.inside@17");
+
+    /**
+     * What a crash point led to.
+     *
+     * @param point the faults, one for each killed JVM
+     * @param differences what is not as in the uncrashed run; empty if all is
+     */
+    record Outcome(List<String> point, List<String> differences) {
+        boolean held() {
+            return differences.isEmpty();
+        }
+    }
+
+    private final AgentRunner runner;
+    private final Sessions sessions;
+    private final double speed;
+    private final AgentRun reference;
+    private final Narrator narrator;
+
+    CrashMatrix(AgentRunner runner, Sessions sessions, double speed, AgentRun reference, Narrator narrator) {
+        this.runner = runner;
+        this.sessions = sessions;
+        this.speed = speed;
+        this.reference = reference;
+        this.narrator = narrator;
+    }
+
+    /** The crash points of the uncrashed run, and those of a restore. */
+    static List<List<String>> points(AgentRun reference) {
+        Stream<List<String>> passed = reference.points().stream().map(List::of);
+        Stream<List<String>> restore = BEFORE_RESTORE.stream()
+                .flatMap(before -> RESTORE_POINTS.stream().map(point -> List.of(before, point + "@1")));
+        return Stream.concat(passed, restore).toList();
+    }
+
+    /** Runs them all, {@code parallel} at a time. */
+    List<Outcome> run(List<List<String>> points, int parallel) {
+        AtomicInteger done = new AtomicInteger();
+        AtomicInteger failed = new AtomicInteger();
+        ExecutorService workers = Executors.newFixedThreadPool(parallel);
+        try {
+            List<Future<Outcome>> futures = new ArrayList<>();
+            for (List<String> point : points) {
+                futures.add(workers.submit(() -> {
+                    Outcome outcome = crash(point);
+                    if (!outcome.held()) {
+                        failed.incrementAndGet();
+                        narrator.say("  FAILED " + String.join(", ", point));
+                        outcome.differences().forEach(difference -> narrator.say("         " + difference));
+                    }
+                    int count = done.incrementAndGet();
+                    narrator.progress(
+                            "  " + count + " of " + points.size() + " runs, " + failed.get() + " failed; last: "
+                                    + String.join(", ", point),
+                            count % 10 == 0);
+                    return outcome;
+                }));
+            }
+            List<Outcome> outcomes = new ArrayList<>();
+            for (Future<Outcome> future : futures) {
+                outcomes.add(future.get());
+            }
+            return outcomes;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted between crashes", e);
+        } catch (ExecutionException e) {
+            throw new IllegalStateException("a run could not be carried out", e.getCause());
+        } finally {
+            workers.shutdownNow();
+        }
+    }
+
+    private Outcome crash(List<String> point) {
+        String session = sessions.next();
+        try {
+            return compare(point, runner.run(session, speed, point, false, AgentRunner.Listener.NONE));
+        } finally {
+            sessions.remove(session);
+        }
+    }
+
+    private Outcome compare(List<String> point, AgentRun run) {
+        List<String> differences = new ArrayList<>();
+        for (int i = 0; i < point.size() && i < run.lives().size(); i++) {
+            if (!(run.lives().get(i).ending() instanceof AgentProcess.Ending.Killed)) {
+                differences.add("JVM " + (i + 1) + " never came to " + point.get(i));
+            }
+        }
+        if (!run.finished()) {
+            differences.add(Check.failure(run));
+            return new Outcome(point, differences);
+        }
+        differences.addAll(Fingerprint.of(reference.end()).differences(Fingerprint.of(run.end())));
+        if (!Fingerprint.sameService(run.end())) {
+            differences.add("service: not the process that the chat knows");
+        }
+        run.repeated().forEach(operation -> differences.add("committed, and yet run again: " + operation.what()));
+        run.refusals().forEach(refusal -> differences.add("the model refused a request: " + refusal));
+        return new Outcome(point, differences);
+    }
+}
