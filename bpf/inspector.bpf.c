@@ -117,6 +117,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 
 #define TRACE_SIGNAL_IGNORED 1
 #define TRACE_SIGNAL_ALREADY_PENDING 2
+#define SIGCONT 18
 
 /* Fires when a signal is queued, even for a target that is blocked, stopped or asleep. */
 SEC("tp_btf/signal_generate")
@@ -125,7 +126,10 @@ int BPF_PROG(on_signal, int number, void *info, struct task_struct *task, int gr
 	__u32 tgid = task->tgid;
 	struct survivor *survivor = bpf_map_lookup_elem(&survivors, &tgid);
 
-	if (survivor && result != TRACE_SIGNAL_IGNORED && result != TRACE_SIGNAL_ALREADY_PENDING)
+	if (!survivor)
+		return 0;
+	/* SIGCONT continues a stopped process even where it is ignored as a signal. */
+	if (number == SIGCONT || (result != TRACE_SIGNAL_IGNORED && result != TRACE_SIGNAL_ALREADY_PENDING))
 		stamp(&survivor->signalled);
 	return 0;
 }

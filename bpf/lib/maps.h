@@ -70,3 +70,6 @@ struct {
 	__type(key, __u32);
 	__type(value, enum call_class);
 } call_classes SEC(".maps");
+
+/* Only locals and inner maps use this type: a global keeps it in the object's BTF, where Java reads its layout. */
+const struct object *object_layout __attribute__((unused));

@@ -102,6 +102,8 @@ void commands_finish(void);
 bool commands_find_exit(pid_t pid, int *status);
 bool commands_running(pid_t pid);
 unsigned commands_count(void);
+
+/* program.c */
 bool parse_strings(const uint8_t *body, size_t size, uint32_t argc, uint32_t envc, const char **lead, size_t leads,
     struct program *program);
 void free_program(struct program *program);
@@ -109,6 +111,10 @@ void free_program(struct program *program);
 _Noreturn void child_run(const struct program *program, int error_fd, int keep_below);
 void child_reset(void);
 uint32_t get_u32(const uint8_t *bytes);
+
+/* session.c */
+/* SIGKILL to the leader's process group, then to whoever left the group but not the session. */
+void kill_session(pid_t leader);
 
 /* files.c */
 void files_request(struct connection *connection, uint8_t type, const uint8_t *body, size_t size);

@@ -12,7 +12,7 @@ doctor() {
     if ! build_is_current; then
         have gcc || missing+=(gcc "no C compiler, so Crab cannot be built")
         have make || missing+=(make "no make, so Crab cannot be built")
-        find_clang >/dev/null || missing+=(clang "no clang 14 or newer, so the BPF programs cannot be built")
+        have_clang || missing+=(clang "no clang 14 or newer with its llvm-strip, so the BPF programs cannot be built")
         [[ -e /usr/include/bpf/bpf_helpers.h ]] || missing+=(libbpf-dev "no headers of libbpf")
         have bpftool || missing+=(bpftool "no bpftool, so the BPF programs cannot be built")
         if ((${#missing[@]} == 0)); then

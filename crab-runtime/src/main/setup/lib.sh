@@ -221,7 +221,16 @@ install_packages() {
     refresh_package_lists
     say "installing $name: $*"
     must_step PACKAGES_UNAVAILABLE "check the network and the sources under /etc/apt, then run ./crab setup again" \
-        "$name" env DEBIAN_FRONTEND=noninteractive "${APT[@]}" -q -y --no-install-recommends install "$@"
+        "$name" apt_install "$@"
+}
+
+# A package run that was cut off, by us or by anybody, would make apt refuse every further one.
+apt_install() {
+    export DEBIAN_FRONTEND=noninteractive
+    if [[ -n $(ls -A /var/lib/dpkg/updates) ]]; then
+        dpkg --configure -a || return 1
+    fi
+    "${APT[@]}" -q -y --no-install-recommends install "$@"
 }
 
 # first_available PACKAGE...: the first that the distribution has, printed; status 1 when it has none.

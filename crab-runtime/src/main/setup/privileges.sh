@@ -21,7 +21,7 @@ become_root() {
     export CRAB_LAUNCHED_BY_SUDO=1
     names+=(CRAB_LAUNCHED_BY_SUDO)
     local IFS=,
-    exec sudo -p 'crab needs root for namespaces, CRIU and BPF; password of %p: ' \
+    exec sudo -H -p 'crab needs root for namespaces, CRIU and BPF; password of %p: ' \
         --preserve-env="${names[*]}" -- "$CRAB_ROOT/crab" "$@"
 }
 

@@ -31,16 +31,18 @@ have_library() {
     [[ $(ldconfig -p) == *"$1"* ]]
 }
 
-# The newest clang there is, 14 or later: printed as the name of its program.
-find_clang() {
-    local name newest
-    if have clang && (($(clang -dumpversion | cut -d. -f1) >= 14)); then
-        echo clang
+# The names bpf/Makefile tries: clang 14 or later, plain or with its number, and the same for llvm-strip.
+CLANG_RELEASES=(14 19 18 17 16 15)
+
+have_clang() {
+    local release
+    if have clang && (($(clang -dumpversion | cut -d. -f1) >= 14)) && have llvm-strip; then
         return
     fi
-    newest=$(compgen -c clang- | sed -n 's/^clang-\([0-9][0-9]*\)$/\1/p' | sort -n | tail -n 1)
-    name=clang-${newest:-0}
-    ((${newest:-0} >= 14)) && have "$name" && echo "$name"
+    for release in "${CLANG_RELEASES[@]}"; do
+        have "clang-$release" && have "llvm-strip-$release" && return
+    done
+    return 1
 }
 
 setup_packages() {
@@ -62,10 +64,10 @@ setup_packages() {
     have bpftool || build+=(bpftool)
     have mmdebstrap || [[ -e $IMAGE_STAMP ]] || build+=(mmdebstrap)
     have xz || build+=(xz-utils)
-    if ! find_clang >/dev/null; then
+    if ! have_clang; then
         need_apt clang
         refresh_package_lists
-        for wanted in 14 19 18 17 16 15; do
+        for wanted in "${CLANG_RELEASES[@]}"; do
             if first_available "clang-$wanted" >/dev/null; then
                 build+=("clang-$wanted" "llvm-$wanted")
                 break
@@ -73,7 +75,7 @@ setup_packages() {
         done
     fi
     install_packages "build packages" "${build[@]}"
-    find_clang >/dev/null || fail PACKAGES_UNAVAILABLE "no clang 14 or newer" \
+    have_clang || fail PACKAGES_UNAVAILABLE "no clang 14 or newer" \
         "the distribution's archive has none under a name that setup knows" "install clang and run ./crab setup again"
 }
 

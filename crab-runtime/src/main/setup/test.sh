@@ -5,7 +5,7 @@
 #
 # Maven is content with a module whose tests were skipped or never found. Crab is not: most of its tests need root, a
 # kernel that can, CRIU and btrfs, and a run in which those fell out proves nothing. So the reports are read, and
-# anything skipped, any module whose tests left no report, and any test class without one fails the run.
+# whatever was skipped, left no report or never ran counts as failed.
 
 run_tests() {
     local status=0 shell_passed=0 shell_failed=0 totals passed failed
@@ -33,15 +33,16 @@ run_tests() {
     passed=$((passed + shell_passed))
     failed=$((failed + shell_failed))
     if ((status != 0 && failed == 0)); then
-        say "the run failed, although no test did: see above"
+        say "the build failed, although no test did: see above"
+        failed=1
     fi
     printf '%d passed, %d failed\n' "$passed" "$failed"
     return "$status"
 }
 
-# Prints "PASSED FAILED" and names on standard error what was skipped or not run; status 1 then, or when a test failed.
+# Prints "PASSED FAILED" and names on standard error what was skipped or never ran; status 1 when anything failed.
 count_reports() {
-    local passed=0 failed=0 status=0 module report class reports tests errors failures skipped name
+    local passed=0 failed=0 module report class reports tests errors failures skipped name
     local -A tests_of
     while read -r module; do
         tests_of=()
@@ -50,11 +51,9 @@ count_reports() {
             [[ -n $report ]] || continue
             read -r tests errors failures skipped name < <(suite_counts "$report")
             passed=$((passed + tests - errors - failures - skipped))
-            failed=$((failed + errors + failures))
-            ((errors + failures == 0)) || status=1
+            failed=$((failed + errors + failures + skipped))
             if ((skipped > 0)); then
                 say "skipped: $skipped of $name: $(skipped_cases "$report")"
-                status=1
             fi
             # A nested class reports by itself; what counts is that its outer class's file ran.
             name=${report##*/TEST-}
@@ -62,10 +61,6 @@ count_reports() {
             name=${name%%\$*}
             tests_of[$name]=$((${tests_of[$name]:-0} + tests))
         done <<<"$reports"
-        if ((${#tests_of[@]} == 0)); then
-            say "no test ran in ${module#"$CRAB_ROOT"/}, although it has some"
-            status=1
-        fi
         while read -r class; do
             [[ -n $class ]] || continue
             name=${class#"$module/src/test/java/"}
@@ -73,12 +68,12 @@ count_reports() {
             name=${name//\//.}
             if ((${tests_of[$name]:-0} == 0)) && ! grep -q "abstract class ${name##*.}\>" "$class"; then
                 say "never ran: $name"
-                status=1
+                failed=$((failed + 1))
             fi
         done < <(find "$module/src/test/java" -name '*Test.java' -o -name '*Tests.java' -o -name '*IT.java')
     done < <(find "$CRAB_ROOT" -name target -prune -o -path '*/src/test/java' -print | sed 's,/src/test/java$,,' | sort)
     printf '%d %d\n' "$passed" "$failed"
-    return "$status"
+    ((failed == 0))
 }
 
 # The attributes of the report's root element: "tests errors failures skipped name".

@@ -60,10 +60,11 @@ public final class SessionReplay {
         List<JournalRecord> recovered = session.journal().recovered();
         recovered.forEach(replay::apply);
         if (!recovered.isEmpty()) {
-            long watermark = session.recovery() instanceof SandboxSession.Recovery.Restored restored
-                    ? watermark(restored.commit())
-                    : -1;
-            replay.append(RecordKinds.OPEN, node().put(WATERMARK, watermark));
+            ObjectNode open = node().put("turn", 0).put(WATERMARK, -1);
+            if (session.recovery() instanceof SandboxSession.Recovery.Restored restored) {
+                open.put("turn", restored.commit().turn()).put(WATERMARK, watermark(restored.commit()));
+            }
+            replay.append(RecordKinds.OPEN, open);
         }
         return replay;
     }
@@ -93,7 +94,10 @@ public final class SessionReplay {
         last = Math.max(last, record.sequence());
         ObjectNode body = record.body();
         switch (record.kind()) {
-            case RecordKinds.OPEN -> undo(body.path(WATERMARK).asLong(-1));
+            case RecordKinds.OPEN -> {
+                undo(body.path(WATERMARK).asLong(-1));
+                prepared &= body.path("turn").asLong() > 0;
+            }
             case RecordKinds.START -> {
                 RecordedInvocation invocation = new RecordedInvocation(record);
                 invocations.put(invocation.key, invocation);
@@ -134,7 +138,6 @@ public final class SessionReplay {
     }
 
     private void undo(long watermark) {
-        prepared &= watermark >= 0;
         results.values().removeIf(result -> !result.external && result.sequence > watermark);
     }
 

@@ -181,8 +181,10 @@ final class ProtectedInvocation {
             return run(request, declared.effect(), answer.toolKey(), live);
         } catch (CrabException e) {
             throw stop(e);
-        } catch (CrabError e) {
-            throw stop(e.refusal());
+        } catch (Error e) {
+            // As above: only we see it.
+            failed();
+            throw e;
         }
     }
 

@@ -2,6 +2,7 @@ package dev.crab.runtime.criu;
 
 import dev.crab.runtime.os.ChildProcess;
 import dev.crab.runtime.os.NativeFd;
+import dev.crab.runtime.os.Processes;
 import dev.crab.runtime.os.SeqPacketSocket;
 import java.io.IOException;
 import java.io.InputStream;
@@ -95,25 +96,44 @@ public final class CriuSession implements AutoCloseable {
         return frozenNanos(request.images());
     }
 
-    /**
-     * Restores a tree. Its root becomes a child of this process, which has to reap it.
-     *
-     * @return host pid of the tree's root
-     * @throws CriuFailure if CRIU fails; what {@code notify} throws comes out as it is, after CRIU has killed what it had restored
-     */
-    public int restore(RestoreRequest request, CriuNotify notify, boolean verbose) throws CriuFailure {
-        for (Path cgroup : request.cgroups()) {
+    /** Puts the process into cgroups, so that what it restores is born there. */
+    public void join(List<Path> cgroups) throws CriuFailure {
+        for (Path cgroup : cgroups) {
             try {
                 Files.writeString(cgroup.resolve("cgroup.procs"), Integer.toString(pid()), StandardOpenOption.WRITE);
             } catch (IOException e) {
                 throw new CriuFailure(CriuFailure.Kind.NOT_BEGUN, "CRIU cannot join " + cgroup + ": " + e, e);
             }
         }
+    }
+
+    /**
+     * Restores a tree. Its root becomes a child of this process, which has to reap it, in every case in which {@code notify} has been
+     * told of it.
+     *
+     * @return host pid of the tree's root
+     * @throws CriuFailure if CRIU fails; what {@code notify} throws comes out as it is, after CRIU has killed what it had restored. At
+     *     {@link CriuPhase#PRE_RESUME} CRIU itself no longer turns back: there the tree's root is killed instead, before it runs, and
+     *     with it everything in its pid namespace
+     */
+    public int restore(RestoreRequest request, CriuNotify notify, boolean verbose) throws CriuFailure {
         Rpc.Options.Builder options = common(request.images(), verbose).setRstSibling(true);
         if (request.root() != null) {
             options.setRoot(request.root().toString());
         }
-        Rpc.Response response = call(Rpc.RequestType.RESTORE, options.build(), request.images(), notify);
+        // CRIU tells the root's pid at some phases only, from the first at which there is one.
+        int[] root = new int[1];
+        Rpc.Response response = call(Rpc.RequestType.RESTORE, options.build(), request.images(), (phase, pid) -> {
+            root[0] = pid > 0 ? pid : root[0];
+            try {
+                notify.reached(phase, root[0]);
+            } catch (RuntimeException e) {
+                if (phase == CriuPhase.PRE_RESUME && root[0] > 1) {
+                    Processes.kill(root[0]);
+                }
+                throw e;
+            }
+        });
         if (!response.hasRestore()) {
             throw new CriuFailure(CriuFailure.Kind.BROKEN_OFF, "CRIU did not say what it restored");
         }

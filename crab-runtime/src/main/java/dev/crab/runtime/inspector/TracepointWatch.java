@@ -53,8 +53,8 @@ final class TracepointWatch implements TurnInspector.Watch {
         this.files = new UpperFiles(target.upper(), target.lower());
         BpfMap map = null;
         try {
-            // In the host's own pid namespace, every process of the host would seem to be the sandbox's.
-            boolean own = pidNamespace != Processes.pidNamespace(1);
+            // In Crab's own pid namespace, every process beside Crab would seem to be the sandbox's.
+            boolean own = pidNamespace != Processes.pidNamespace((int) ProcessHandle.current().pid());
             map = programs.follow(cgroupId, target.initPid(), pidNamespace, own);
             this.touched = map;
             this.base = programs.advance();

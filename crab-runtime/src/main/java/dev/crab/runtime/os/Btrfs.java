@@ -99,7 +99,7 @@ public final class Btrfs {
                 return;
             } catch (LastErrorException e) {
                 if (e.getErrorCode() != LibC.EINTR) {
-                    throw Errno.asIoException(subject.toString(), e);
+                    throw IoErrors.asIoException(subject.toString(), e);
                 }
             }
         }
@@ -110,7 +110,7 @@ public final class Btrfs {
             return new NativeFd(LibC.C.open(
                     directory.toString(), LibC.O_RDONLY | LibC.O_DIRECTORY | LibC.O_NOFOLLOW | LibC.O_CLOEXEC, 0));
         } catch (LastErrorException e) {
-            throw Errno.asIoException(directory.toString(), e);
+            throw IoErrors.asIoException(directory.toString(), e);
         }
     }
 

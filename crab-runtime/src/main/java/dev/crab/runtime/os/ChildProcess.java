@@ -29,6 +29,10 @@ public final class ChildProcess {
 
     /** A process that is a child of this one already. Whoever calls this is the only one to wait for it. */
     public static ChildProcess of(int pid) {
+        if (pid <= 1) {
+            // To kill and waitpid, 0 and below mean whole groups.
+            throw new IllegalArgumentException("not a child's pid: " + pid);
+        }
         return new ChildProcess(pid);
     }
 
@@ -77,7 +81,7 @@ public final class ChildProcess {
 
     private static void check(List<String> argv, int errno) throws IOException {
         if (errno != 0) {
-            throw Errno.asIoException(argv.get(0), errno);
+            throw IoErrors.asIoException(argv.get(0), errno);
         }
     }
 

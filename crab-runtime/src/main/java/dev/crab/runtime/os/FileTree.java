@@ -100,7 +100,7 @@ public final class FileTree {
             tree.visitor.visit(tree.describe(top, cString("."), new byte[0]));
             tree.descend(top, new byte[0], 0);
         } catch (LastErrorException e) {
-            throw Errno.asIoException(root.toString(), e);
+            throw IoErrors.asIoException(root.toString(), e);
         }
     }
 
@@ -121,7 +121,7 @@ public final class FileTree {
                     }
                 }
             } catch (LastErrorException e) {
-                throw Errno.asIoException(printable(child), e);
+                throw IoErrors.asIoException(printable(child), e);
             }
         }
     }
@@ -181,7 +181,7 @@ public final class FileTree {
         try {
             length = (int) Calls.llistxattr(path, buffer, BUFFER);
         } catch (LastErrorException e) {
-            if (e.getErrorCode() == Errno.ENOTSUP) {
+            if (e.getErrorCode() == IoErrors.ENOTSUP) {
                 return attributes;
             }
             throw e;
@@ -261,7 +261,7 @@ public final class FileTree {
         try {
             return new NativeFd(Calls.openat(at, cName, flags, 0));
         } catch (LastErrorException e) {
-            throw new FileSystemException(printable(path), null, Errno.text(e.getErrorCode()));
+            throw new FileSystemException(printable(path), null, IoErrors.text(e.getErrorCode()));
         }
     }
 
@@ -428,7 +428,7 @@ public final class FileTree {
             try {
                 return open.digest(directory, cName, size);
             } catch (LastErrorException e) {
-                throw Errno.asIoException(printable(path), e);
+                throw IoErrors.asIoException(printable(path), e);
             }
         }
     }

@@ -23,7 +23,7 @@ public final class Filesystems {
                     new NativeLong(LibC.MS_NOATIME | LibC.MS_NOSUID | LibC.MS_NODEV),
                     options);
         } catch (LastErrorException e) {
-            throw Errno.asIoException(target.toString(), e);
+            throw IoErrors.asIoException(target.toString(), e);
         }
     }
 
@@ -32,7 +32,7 @@ public final class Filesystems {
         try {
             LibC.C.umount2(target.toString(), 0);
         } catch (LastErrorException e) {
-            throw Errno.asIoException(target.toString(), e);
+            throw IoErrors.asIoException(target.toString(), e);
         }
     }
 
@@ -41,7 +41,7 @@ public final class Filesystems {
         try (NativeFd fd = new NativeFd(LibC.C.open(anywhere.toString(), LibC.O_RDONLY | LibC.O_CLOEXEC, 0))) {
             LibC.C.syncfs(fd.number());
         } catch (LastErrorException e) {
-            throw Errno.asIoException(anywhere.toString(), e);
+            throw IoErrors.asIoException(anywhere.toString(), e);
         }
     }
 }

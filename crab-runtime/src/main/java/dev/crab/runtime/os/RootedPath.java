@@ -26,17 +26,17 @@ public final class RootedPath {
      * root. Layout of {@code struct open_how}: openat2(2).
      */
     public static NativeFd open(NativeFd root, String path) throws IOException {
-        return open(root, path, LibC.O_NOFOLLOW, LibC.RESOLVE_NO_SYMLINKS);
+        return open(root, path, LibC.RESOLVE_NO_SYMLINKS);
     }
 
     /** As {@link #open}, but symbolic links are followed as if the root were {@code /}. */
     public static NativeFd openFollowing(NativeFd root, String path) throws IOException {
-        return open(root, path, 0, 0);
+        return open(root, path, 0);
     }
 
-    private static NativeFd open(NativeFd root, String path, int flags, int resolve) throws IOException {
+    private static NativeFd open(NativeFd root, String path, int resolve) throws IOException {
         try (Memory how = new Memory(OPEN_HOW_SIZE)) {
-            how.setLong(0, LibC.O_PATH | LibC.O_CLOEXEC | flags);
+            how.setLong(0, LibC.O_PATH | LibC.O_CLOEXEC);
             how.setLong(8, 0);
             how.setLong(16, LibC.RESOLVE_IN_ROOT | LibC.RESOLVE_NO_MAGICLINKS | resolve);
             return new NativeFd(LibC.C

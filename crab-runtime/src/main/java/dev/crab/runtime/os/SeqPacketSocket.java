@@ -21,7 +21,7 @@ public final class SeqPacketSocket {
         try {
             LibC.C.socketpair(LibC.AF_UNIX, LibC.SOCK_SEQPACKET | LibC.SOCK_CLOEXEC, 0, ends);
         } catch (LastErrorException e) {
-            throw Errno.asIoException("socketpair", e);
+            throw IoErrors.asIoException("socketpair", e);
         }
         return new Pair(new NativeFd(ends[0]), new NativeFd(ends[1]));
     }

@@ -26,6 +26,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /** Root file systems by image source. Thread-safe. */
 final class ImageStore {
@@ -144,19 +145,23 @@ final class ImageStore {
                                 : ProcessBuilder.Redirect.from(
                                         Path.of("/dev/null").toFile()))
                 .start();
-        Thread feeder = zstd ? feed(archive, tar) : null;
+        Feeder feeder = new Feeder(archive, tar.getOutputStream());
+        if (zstd) {
+            feeder.start();
+        }
         String said;
         int status;
         try (InputStream out = tar.getInputStream()) {
             said = new String(out.readNBytes(64 << 10), StandardCharsets.UTF_8);
             out.transferTo(OutputStream.nullOutputStream());
-            if (feeder != null) {
-                feeder.join();
-            }
+            feeder.join();
             status = tar.waitFor();
         } catch (InterruptedException e) {
             tar.destroyForcibly();
             throw CrabException.interrupted("unpacking " + archive, e);
+        }
+        if (feeder.damage != null && status == 0) {
+            throw invalid(archive, String.valueOf(feeder.damage.getMessage()), "give a whole archive");
         }
         boolean onlyDevices = said.lines()
                 .allMatch(line -> line.contains("Cannot mknod") || line.contains("Exiting with failure status"));
@@ -171,19 +176,27 @@ final class ImageStore {
         }
     }
 
-    private static Thread feed(Path archive, Process tar) {
-        Thread feeder = new Thread(
-                () -> {
-                    try (InputStream in = new ZstdInputStream(new BufferedInputStream(Files.newInputStream(archive)));
-                            OutputStream out = tar.getOutputStream()) {
-                        in.transferTo(out);
-                    } catch (IOException e) {
-                        tar.destroy(); // a damaged archive, or tar has ended: its status or its signal says so
-                    }
-                },
-                "crab-unzstd");
-        feeder.start();
-        return feeder;
+    /** Unpacks zstd, which tar would need another program for, into tar's standard input. */
+    private static final class Feeder extends Thread {
+        private final Path archive;
+        private final OutputStream out;
+        private volatile @Nullable IOException damage;
+
+        Feeder(Path archive, OutputStream out) {
+            super("crab-unzstd");
+            this.archive = archive;
+            this.out = out;
+        }
+
+        @Override
+        public void run() {
+            try (out;
+                    InputStream in = new ZstdInputStream(new BufferedInputStream(Files.newInputStream(archive)))) {
+                in.transferTo(out);
+            } catch (IOException e) {
+                damage = e;
+            }
+        }
     }
 
     private static CrabException notFound(Path image, String cure) {

@@ -81,8 +81,9 @@ class CriuClientTest {
         phases.clear();
         int pid;
         try (CriuSession session = client.session(NETWORK)) {
+            session.join(List.of(cgroup));
             pid = session.restore(
-                    new RestoreRequest(directory.resolve("images"), null, List.of(cgroup)),
+                    new RestoreRequest(directory.resolve("images"), null),
                     (phase, root) -> phases.add(phase),
                     false);
         }
@@ -114,16 +115,18 @@ class CriuClientTest {
 
     @Test
     void exceptionAtPreResume_killsWhatWasRestoredBeforeItRuns() throws Exception {
+        byte[][] fileAtDump = new byte[1][];
         try (CriuSession session = client.session(NETWORK)) {
-            session.dump(dump(), (phase, pid) -> {}, false);
+            session.dump(dump(), (phase, pid) -> fileAtDump[0] = file(), false);
         }
         kill();
-        Files.delete(directory.resolve("count"));
+        Files.write(directory.resolve("count"), fileAtDump[0]);
         int[] root = new int[1];
         try (CriuSession session = client.session(NETWORK)) {
+            session.join(List.of(cgroup));
             assertThatExceptionOfType(IllegalStateException.class)
                     .isThrownBy(() -> session.restore(
-                            new RestoreRequest(directory.resolve("images"), null, List.of(cgroup)),
+                            new RestoreRequest(directory.resolve("images"), null),
                             (phase, pid) -> {
                                 if (phase == CriuPhase.PRE_RESUME) {
                                     root[0] = pid;
@@ -133,7 +136,7 @@ class CriuClientTest {
                             false));
         }
         assertThat(ChildProcess.of(root[0]).waitFor(Duration.ofSeconds(5))).isPresent();
-        assertThat(directory.resolve("count")).doesNotExist();
+        assertThat(file()).isEqualTo(fileAtDump[0]);
     }
 
     @Test
@@ -149,7 +152,7 @@ class CriuClientTest {
         try (CriuSession session = client.session(NETWORK)) {
             assertThatExceptionOfType(CriuFailure.class)
                     .isThrownBy(() -> session.restore(
-                            new RestoreRequest(directory.resolve("images"), null, List.of(cgroup)),
+                            new RestoreRequest(directory.resolve("images"), null),
                             (phase, pid) -> {},
                             false))
                     .satisfies(e -> assertThat(e.kind()).isEqualTo(CriuFailure.Kind.REFUSED))

@@ -13,7 +13,7 @@ class RuncSandboxConformanceTest implements SandboxConformance {
     }
 
     @AfterEach
-    void stop() throws Exception {
+    void stop() {
         fixture.close();
     }
 

@@ -13,7 +13,7 @@ class RuncSandboxIsolationTest implements SandboxIsolationSuite {
     }
 
     @AfterEach
-    void stop() throws Exception {
+    void stop() {
         fixture.close();
     }
 

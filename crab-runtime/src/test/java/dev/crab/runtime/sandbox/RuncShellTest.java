@@ -13,7 +13,7 @@ class RuncShellTest implements ShellConformance {
     }
 
     @AfterEach
-    void stop() throws Exception {
+    void stop() {
         fixture.close();
     }
 

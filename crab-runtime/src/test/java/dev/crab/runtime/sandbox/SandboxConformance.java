@@ -39,12 +39,16 @@ public interface SandboxConformance {
 
     @Test
     default void exec_takesWorkingDirectoryAndExactlyTheEnvironment() {
-        ExecRequest request = ExecRequest.of("/usr/bin/env")
-                .withWorkingDirectory("/tmp")
-                .withEnvironment("GREETING", "grüß\ngott");
+        ExecRequest request =
+                ExecRequest.of("/usr/bin/env").withWorkingDirectory("/tmp").withEnvironment("GREETING", "grüß\ngott");
 
-        assertThat(sandbox().exec(request).out().lines()).contains("GREETING=grüß", "gott", "HOME=/root").hasSize(6);
-        assertThat(sandbox().exec(ExecRequest.of("pwd").withWorkingDirectory("/usr/lib")).out()).isEqualTo("/usr/lib\n");
+        assertThat(sandbox().exec(request).out().lines())
+                .contains("GREETING=grüß", "gott", "HOME=/root")
+                .hasSize(6);
+        assertThat(sandbox()
+                        .exec(ExecRequest.of("pwd").withWorkingDirectory("/usr/lib"))
+                        .out())
+                .isEqualTo("/usr/lib\n");
     }
 
     @Test
@@ -56,7 +60,9 @@ public interface SandboxConformance {
                 sandbox().exec(ExecRequest.of("cat").withInput(input).withOutputLimit(6 << 20));
 
         assertThat(result.status()).isZero();
-        assertThat(Arrays.equals(result.stdout(), input)).as("output equals input").isTrue();
+        assertThat(Arrays.equals(result.stdout(), input))
+                .as("output equals input")
+                .isTrue();
     }
 
     @Test
@@ -99,8 +105,8 @@ public interface SandboxConformance {
 
     @Test
     default void exec_allOfALargeOutput_arrivesInOrder() {
-        ExecResult result = sandbox()
-                .exec(ExecRequest.of("/bin/bash", "-c", "seq 1 200000").withOutputLimit(4 << 20));
+        ExecResult result =
+                sandbox().exec(ExecRequest.of("/bin/bash", "-c", "seq 1 200000").withOutputLimit(4 << 20));
 
         assertThat(result.out().lines()).hasSize(200_000).first().isEqualTo("1");
         assertThat(result.out()).endsWith("\n200000\n");
@@ -120,8 +126,8 @@ public interface SandboxConformance {
                 .exec("(for i in $(seq 1 40); do head -c 10000 /dev/zero; done; echo survived > /tmp/survived) &"
                         + " echo started");
 
-        ExecResult result =
-                sandbox().exec("for i in $(seq 1 200); do [ -s /tmp/survived ] && break; sleep 0.05; done; cat /tmp/survived");
+        ExecResult result = sandbox()
+                .exec("for i in $(seq 1 200); do [ -s /tmp/survived ] && break; sleep 0.05; done; cat /tmp/survived");
 
         assertThat(result.out()).isEqualTo("survived\n");
     }
@@ -129,9 +135,13 @@ public interface SandboxConformance {
     @Test
     default void command_holdsNoDescriptorBesidesItsThree() {
         assertThat(sandbox().exec(ExecRequest.of("ls", "/proc/self/fd")).out()).isEqualTo("0\n1\n2\n3\n");
-        assertThat(sandbox().exec(ExecRequest.of("grep", "-E", "Sig(Blk|Ign)", "/proc/self/status")).out())
+        assertThat(sandbox()
+                        .exec(ExecRequest.of("grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"))
+                        .out())
                 .isEqualTo("SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
-        assertThat(sandbox().exec("umask; ps -o pid=,sid=,pgid= -p $$ | xargs -n1 | sort -u | wc -l").out())
+        assertThat(sandbox()
+                        .exec("umask; ps -o pid=,sid=,pgid= -p $$ | xargs -n1 | sort -u | wc -l")
+                        .out())
                 .isEqualTo("0022\n1\n");
     }
 
@@ -172,7 +182,9 @@ public interface SandboxConformance {
             sandbox().exec("until pgrep -x sleep; do :; done");
             running.cancel(true);
 
-            ExecResult gone = sandbox().exec("for i in $(seq 1 100); do pgrep -x sleep > /dev/null || exit 0; read -t 0.05 < <(:); done; exit 1");
+            ExecResult gone = sandbox()
+                    .exec(
+                            "for i in $(seq 1 100); do pgrep -x sleep > /dev/null || exit 0; read -t 0.05 < <(:); done; exit 1");
 
             assertThat(gone.status()).isZero();
         } finally {
@@ -192,7 +204,9 @@ public interface SandboxConformance {
         sandbox().exec("chown 33:33 /work/deep/er/file; chmod 4711 /work/deep/er/file");
         sandbox().writeFile("/work/deep/er/file", new byte[0]);
         assertThat(sandbox().readFile("/work/deep/er/file", 0)).isEmpty();
-        assertThat(sandbox().exec("stat -c '%a %u' /work/deep/er/file; ls -A /work/deep/er").out())
+        assertThat(sandbox()
+                        .exec("stat -c '%a %u' /work/deep/er/file; ls -A /work/deep/er")
+                        .out())
                 .isEqualTo("4711 33\nfile\n");
     }
 
@@ -225,7 +239,8 @@ public interface SandboxConformance {
 
     @Test
     default void directory_isListedSortedWithTypes() {
-        sandbox().exec("mkdir -p /l/dir && cd /l && echo hi > file && ln -s file link && mkfifo pipe && echo x > 'z ü'");
+        sandbox()
+                .exec("mkdir -p /l/dir && cd /l && echo hi > file && ln -s file link && mkfifo pipe && echo x > 'z ü'");
 
         assertThat(sandbox().listFiles("/l"))
                 .containsExactly(

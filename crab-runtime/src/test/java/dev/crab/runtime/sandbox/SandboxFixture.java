@@ -14,7 +14,7 @@ import java.util.UUID;
 public final class SandboxFixture implements AutoCloseable {
     private final Path data;
     private final RuncSandboxFactory factory;
-    private final Deque<AutoCloseable> open = new ArrayDeque<>();
+    private final Deque<Runnable> open = new ArrayDeque<>();
 
     public SandboxFixture() {
         try {
@@ -62,14 +62,14 @@ public final class SandboxFixture implements AutoCloseable {
 
     public SandboxFactory.Place prepare(String id, SandboxSpec spec, Volume volume) {
         SandboxFactory.Place place = factory.prepare(id, spec, volume);
-        open.push(place);
+        open.push(place::close);
         return place;
     }
 
     public SandboxFactory.RunningSandbox start(SandboxSpec spec) {
         String id = newId();
         SandboxFactory.RunningSandbox sandbox = prepare(id, spec, volume(id)).start();
-        open.push(sandbox);
+        open.push(sandbox::close);
         return sandbox;
     }
 
@@ -78,11 +78,15 @@ public final class SandboxFixture implements AutoCloseable {
     }
 
     @Override
-    public void close() throws Exception {
+    public void close() {
         while (!open.isEmpty()) {
-            open.pop().close();
+            open.pop().run();
         }
-        RunFiles.deleteTree(data);
-        Files.deleteIfExists(RunFiles.of(data, "x").directory().getParent());
+        try {
+            RunFiles.deleteTree(data);
+            Files.deleteIfExists(RunFiles.of(data, "x").directory().getParent());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 }

@@ -32,27 +32,53 @@ public interface SandboxIsolationSuite {
     @Test
     default void deviceNodes_cannotBeMade() {
         Map<String, String> results = Hostile.in(sandbox())
-                .attempt("mknod-char", "mknod-block", "mknodat-char", "mknodat-block", "mknod-i386", "mknod-x32", "mknod-fifo");
+                .attempt(
+                        "mknod-char",
+                        "mknod-block",
+                        "mknodat-char",
+                        "mknodat-block",
+                        "mknod-i386",
+                        "mknod-x32",
+                        "mknod-fifo");
 
         assertThat(results).containsEntry("mknod-fifo", "done");
         results.remove("mknod-fifo");
         assertThat(results).allSatisfy((attempt, result) -> assertThat(result).isIn("EPERM", "ENOSYS"));
-        assertThat(sandbox().exec("find / -xdev -type b -print; test -c /tmp/node || test -b /tmp/node").text())
+        assertThat(sandbox()
+                        .exec("find / -xdev -type b -print; test -c /tmp/node || test -b /tmp/node")
+                        .text())
                 .isEqualTo("\n[exit status 1]");
     }
 
     @Test
     default void nodesOfHarmlessDevices_areAllThereIs() {
-        assertThat(sandbox().exec("find / -xdev -type c -printf '%p\\n' | sort").out().lines())
+        assertThat(sandbox()
+                        .exec("find / -xdev -type c -printf '%p\\n' | sort")
+                        .out()
+                        .lines())
                 .isSubsetOf(
-                        "/dev/console", "/dev/full", "/dev/null", "/dev/ptmx", "/dev/random", "/dev/tty", "/dev/urandom", "/dev/zero");
+                        "/dev/console",
+                        "/dev/full",
+                        "/dev/null",
+                        "/dev/ptmx",
+                        "/dev/random",
+                        "/dev/tty",
+                        "/dev/urandom",
+                        "/dev/zero");
     }
 
     @Test
     default void mounts_areDenied() {
         Map<String, String> results = Hostile.in(sandbox())
                 .attempt(
-                        "mount-proc", "mount-bind", "mount-i386", "mount-remount", "umount", "fsopen", "open-tree", "pivot-root");
+                        "mount-proc",
+                        "mount-bind",
+                        "mount-i386",
+                        "mount-remount",
+                        "umount",
+                        "fsopen",
+                        "open-tree",
+                        "pivot-root");
 
         assertThat(results).allSatisfy((attempt, result) -> assertThat(result).isIn("EPERM", "ENOSYS"));
         assertThat(sandbox().exec("ls /mnt").text()).isEmpty();
@@ -65,10 +91,15 @@ public interface SandboxIsolationSuite {
 
         Map<String, String> results = Hostile.in(sandbox()).attempt("sysctl", "sysrq", "core-pattern", "sethostname");
 
-        assertThat(results).allSatisfy((attempt, result) -> assertThat(result).isIn("EROFS", "EPERM", "EACCES", "ENOENT"));
+        assertThat(results)
+                .allSatisfy((attempt, result) -> assertThat(result).isIn("EROFS", "EPERM", "EACCES", "ENOENT"));
         assertThat(results).doesNotContainEntry("sysctl", "ENOENT");
         assertThat(swappiness).hasContent(before.strip());
-        assertThat(sandbox().exec("cat /proc/kcore /proc/keys /proc/timer_list | wc -c").out().strip()).isEqualTo("0");
+        assertThat(sandbox()
+                        .exec("cat /proc/kcore /proc/keys /proc/timer_list | wc -c")
+                        .out()
+                        .strip())
+                .isEqualTo("0");
     }
 
     @Test
@@ -121,7 +152,8 @@ public interface SandboxIsolationSuite {
         assertThat(capabilities & (1L << 21)).as("CAP_SYS_ADMIN").isZero();
         assertThat(capabilities & (1L << 19)).as("CAP_SYS_PTRACE").isZero();
         ExecResult setuid = sandbox()
-                .exec("cp /usr/bin/id /tmp/id && chmod 4755 /tmp/id && setpriv --reuid=1000 --regid=1000 --clear-groups /tmp/id -u");
+                .exec(
+                        "cp /usr/bin/id /tmp/id && chmod 4755 /tmp/id && setpriv --reuid=1000 --regid=1000 --clear-groups /tmp/id -u");
         assertThat(setuid.out().strip()).isEqualTo("1000");
     }
 
@@ -133,19 +165,27 @@ public interface SandboxIsolationSuite {
         assertThat(results.get("ask-init")).isIn("ECONNRESET", "EPIPE");
         results.remove("ask-init");
         assertThat(results).allSatisfy((attempt, result) -> assertThat(result).isIn("EPERM", "EACCES"));
-        assertThat(sandbox().exec("kill -9 1; kill -TERM 1; kill -STOP 1; kill -CHLD 1; echo alive").out().strip())
+        assertThat(sandbox()
+                        .exec("kill -9 1; kill -TERM 1; kill -STOP 1; kill -CHLD 1; echo alive")
+                        .out()
+                        .strip())
                 .isEqualTo("alive");
         assertThat(sandbox().exec("echo served").out().strip()).isEqualTo("served");
     }
 
     @Test
     default void network_isLoopbackOnly() {
-        assertThat(sandbox().exec("cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' '").out().strip()).isEqualTo("lo");
-        ExecResult echoed = sandbox().exec(ExecRequest.of(
-                "python3",
-                "-c",
-                "import socket;s=socket.create_server(('127.0.0.1',0));c=socket.create_connection(s.getsockname());"
-                        + "a,_=s.accept();c.send(b'x');print(a.recv(1))"));
+        assertThat(sandbox()
+                        .exec("cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' '")
+                        .out()
+                        .strip())
+                .isEqualTo("lo");
+        ExecResult echoed = sandbox()
+                .exec(ExecRequest.of(
+                        "python3",
+                        "-c",
+                        "import socket;s=socket.create_server(('127.0.0.1',0));c=socket.create_connection(s.getsockname());"
+                                + "a,_=s.accept();c.send(b'x');print(a.recv(1))"));
         assertThat(echoed.text().strip()).isEqualTo("b'x'");
     }
 
@@ -163,7 +203,8 @@ public interface SandboxIsolationSuite {
 
     @Test
     default void memoryHog_hurtsOnlyItself() {
-        ExecResult hog = sandbox().exec(ExecRequest.of("python3", "-c", "b = []\nwhile True: b.append(b'x' * (1 << 20))"));
+        ExecResult hog =
+                sandbox().exec(ExecRequest.of("python3", "-c", "b = []\nwhile True: b.append(b'x' * (1 << 20))"));
 
         assertThat(hog.end()).isEqualTo(new ExecResult.End.Signaled(9));
         assertThat(sandbox().exec("echo still here").out().strip()).isEqualTo("still here");
@@ -171,7 +212,8 @@ public interface SandboxIsolationSuite {
 
     @Test
     default void endlessOutput_isBounded() {
-        ExecRequest yes = ExecRequest.of("yes").withTimeout(Duration.ofSeconds(1)).withOutputLimit(10_000);
+        ExecRequest yes =
+                ExecRequest.of("yes").withTimeout(Duration.ofSeconds(1)).withOutputLimit(10_000);
 
         ExecResult result = sandbox().exec(yes);
 

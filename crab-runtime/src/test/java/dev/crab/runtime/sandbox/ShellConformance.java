@@ -18,12 +18,15 @@ public interface ShellConformance {
 
     @Test
     default void shell_keepsDirectoryVariablesFunctionsAliasesAndOptions() {
-        shell().run("cd /usr/lib; x=5; export Y='a b'; declare -A m=([k 1]=v); f() { echo \"f $1\"; }; umask 027; shopt -s nullglob");
+        shell().run(
+                        "cd /usr/lib; x=5; export Y='a b'; declare -A m=([k 1]=v); f() { echo \"f $1\"; }; umask 027; shopt -s nullglob");
 
         assertThat(shell().workingDirectory()).isEqualTo("/usr/lib");
-        assertThat(shell().run("pwd; echo $x ${m[k 1]}; printenv Y; f 1; umask; echo /no*such").text())
+        assertThat(shell().run("pwd; echo $x ${m[k 1]}; printenv Y; f 1; umask; echo /no*such")
+                        .text())
                 .isEqualTo("/usr/lib\n5 v\na b\nf 1\n0027\n\n");
-        assertThat(shell().run("shopt -s expand_aliases; alias hello='echo hi'").text()).isEmpty();
+        assertThat(shell().run("shopt -s expand_aliases; alias hello='echo hi'").text())
+                .isEmpty();
         assertThat(shell().run("hello; unset x; unset LANG").text()).isEqualTo("hi\n");
         assertThat(shell().run("echo ${x-none} ${LANG-none}").text()).isEqualTo("none none\n");
     }
@@ -61,12 +64,14 @@ public interface ShellConformance {
 
     @Test
     default void shell_lineIsRunExactly() {
-        String line = "printf '%s|' \"$#\" \"$0\" 'it''s' \\$x \"\\\"q\\\"\" $'tab\\t' '#no comment' # a comment\nprintf last";
+        String line =
+                "printf '%s|' \"$#\" \"$0\" 'it''s' \\$x \"\\\"q\\\"\" $'tab\\t' '#no comment' # a comment\nprintf last";
 
         assertThat(shell().run(line).out()).isEqualTo("0|bash|its|$x|\"q\"|tab\t|#no comment|last");
         assertThat(shell().run("-n no option").status()).isEqualTo(127);
         assertThat(shell().run("").text()).isEmpty();
-        assertThat(shell().run("true " + "x".repeat(300_000) + "; echo long").text()).isEqualTo("long\n");
+        assertThat(shell().run("true " + "x".repeat(300_000) + "; echo long").text())
+                .isEqualTo("long\n");
     }
 
     @Test
@@ -74,7 +79,8 @@ public interface ShellConformance {
         ExecRequest template = ExecRequest.of("ignored").withInput("one\ntwo\n".getBytes(StandardCharsets.UTF_8));
 
         assertThat(shell().run("read a; read b; echo $b $a", template).text()).isEqualTo("two one\n");
-        assertThat(shell().run("echo $a", ExecRequest.of("ignored").withEnvironment("a", "it's")).text())
+        assertThat(shell().run("echo $a", ExecRequest.of("ignored").withEnvironment("a", "it's"))
+                        .text())
                 .isEqualTo("it's\n");
     }
 
@@ -100,7 +106,9 @@ public interface ShellConformance {
         assertThat(result.err()).contains("larger than 256 KiB");
         assertThat(sandbox().attributes().get("shell/main")).isEqualTo(before);
         assertThat(shell().run("echo $e").text()).isEqualTo("small\n");
-        assertThat(shell().run("e=$(head -c 200000 /dev/zero | tr '\\0' y); g=1").text()).isEmpty();
+        assertThat(shell().run("e=$(head -c 200000 /dev/zero | tr '\\0' y); g=1")
+                        .text())
+                .isEmpty();
         assertThat(shell().run("echo ${#e} $g").text()).isEqualTo("200000 1\n");
     }
 
@@ -125,7 +133,8 @@ public interface ShellConformance {
     @Test
     default void shell_trapOfTheLine_runsAndTheStateIsKept() {
         assertThat(shell().run("trap 'echo bye' EXIT; i=7; cd /tmp").text()).isEqualTo("bye\n");
-        assertThat(shell().run("echo $i; pwd; trap -p EXIT | grep -c bye").text()).startsWith("7\n/tmp\n0\n");
+        assertThat(shell().run("echo $i; pwd; trap -p EXIT | grep -c bye").text())
+                .startsWith("7\n/tmp\n0\n");
     }
 
     @Test
@@ -145,7 +154,9 @@ public interface ShellConformance {
     default void shell_bytesThatAreNoText_areKept() {
         shell().run("j=$'\\xff\\xfe\\n\\x01'; IFS=:");
 
-        assertThat(shell().run("printf %s \"$j\" | od -An -tx1; set -- a:b; echo $1").out()).isEqualTo(" ff fe 0a 01\na b\n");
+        assertThat(shell().run("printf %s \"$j\" | od -An -tx1; set -- a:b; echo $1")
+                        .out())
+                .isEqualTo(" ff fe 0a 01\na b\n");
     }
 
     @Test
@@ -162,10 +173,14 @@ public interface ShellConformance {
 
     @Test
     default void shell_leavesNoFileBehind() {
-        String before = sandbox().exec("find / -xdev -newer /.crab-init -type f | sort").out();
+        String before =
+                sandbox().exec("find / -xdev -newer /.crab-init -type f | sort").out();
         shell().run("x=1; cd /tmp; f() { :; }");
 
-        assertThat(sandbox().exec("find / -xdev -newer /.crab-init -type f | sort").out()).isEqualTo(before);
+        assertThat(sandbox()
+                        .exec("find / -xdev -newer /.crab-init -type f | sort")
+                        .out())
+                .isEqualTo(before);
     }
 
     private static String until(Sandbox.PtyShell terminal, String wanted) {

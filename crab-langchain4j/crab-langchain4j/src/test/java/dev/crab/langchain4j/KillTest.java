@@ -1,0 +1,150 @@
+package dev.crab.langchain4j;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** An agent's JVM is killed by SIGKILL at a named point and started again; the model's server outlives it. */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+class KillTest {
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    @TempDir
+    Path work;
+
+    private ScriptedModel model;
+    private JsonNode whole;
+
+    @BeforeAll
+    void uncrashedRun(@TempDir Path directory) throws Exception {
+        model = new ScriptedModel()
+                .calls(null, call("c1", "A"), call("c2", "B"))
+                .calls("c2", call("c3", "C"), new ScriptedModel.Call("m1", "mail", "text", "hello"))
+                .calls("m1", call("c4", "D"))
+                .says("c4", "all done");
+        run(directory, null);
+        whole = outcome;
+        assertThat(model.requests()).hasSize(5);
+        assertThat(whole.path("log").asText()).isEqualTo("A\nB\nC\nD\n");
+    }
+
+    private static ScriptedModel.Call call(String id, String line) {
+        return new ScriptedModel.Call(id, "append", "line", line);
+    }
+
+    @AfterAll
+    void stop() {
+        model.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "response.recorded@1, 5", "response.recorded@2, 5", "response.recorded@3, 5", "response.recorded@4, 5",
+        "tool.before@1, 5", "tool.before@2, 5", "tool.before@3, 5", "tool.before@4, 5", "tool.before@5, 5",
+        "tool.inside@1, 5", "tool.inside@2, 5", "tool.inside@3, 5", "tool.inside@4, 5", "tool.inside@5, 5",
+        "tool.after@1, 5", "tool.after@2, 5", "tool.after@3, 5", "tool.after@4, 5", "tool.after@5, 5",
+        "turn.boundary@1, 6", "turn.boundary@2, 6", "turn.boundary@3, 6",
+        "commit.recorded@1, 6", "commit.recorded@2, 6", "commit.recorded@3, 6"
+    })
+    void agent_killedAtPoint_endsAsIfUncrashed(String point, int requestsAtMost) throws Exception {
+        int requestsBefore = model.requests().size();
+        Path killed = work;
+        run(killed, point);
+        assertThat(outcome).as("the agent must not have finished").isNull();
+        run(killed, null);
+
+        assertThat(outcome).isEqualTo(whole);
+        assertThat(model.requests().size() - requestsBefore).isBetween(5, requestsAtMost);
+        List<String> executions = Files.readAllLines(killed.resolve("executions"));
+        int turn = turnOf(point);
+        assertThat(count(executions, "append A")).isEqualTo(turn == 1 && ranBefore(point, 1) ? 2 : 1);
+        assertThat(count(executions, "append C")).isLessThanOrEqualTo(turn == 2 ? 2 : 1);
+        assertThat(count(executions, "append D")).isLessThanOrEqualTo(turn == 3 ? 2 : 1);
+        List<String> mails = executions.stream().filter(line -> line.startsWith("mail")).toList();
+        assertThat(mails.stream().distinct().count()).as("one idempotency key").isEqualTo(1);
+        assertThat(mails.size()).isEqualTo(point.equals("tool.inside@4") ? 2 : 1);
+    }
+
+    private static int turnOf(String point) {
+        int times = Integer.parseInt(point.substring(point.indexOf('@') + 1));
+        if (point.startsWith("tool")) {
+            return times <= 2 ? 1 : times <= 4 ? 2 : 3;
+        }
+        return times;
+    }
+
+    private static boolean ranBefore(String point, int tool) {
+        int times = Integer.parseInt(point.substring(point.indexOf('@') + 1));
+        return switch (point.substring(0, point.indexOf('@'))) {
+            case "tool.before" -> times > tool;
+            case "tool.inside", "tool.after", "turn.boundary" -> true;
+            default -> false;
+        };
+    }
+
+    private static long count(List<String> lines, String wanted) {
+        return lines.stream().filter(wanted::equals).count();
+    }
+
+    private JsonNode outcome;
+
+    /** Runs the agent to its end, or until it reaches the point, where it is killed. */
+    private void run(Path directory, String point) throws Exception {
+        Files.createDirectories(directory);
+        outcome = null;
+        List<String> command = new ArrayList<>(List.of(
+                ProcessHandle.current().info().command().orElse("java"),
+                "-cp",
+                System.getProperty("java.class.path"),
+                "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC",
+                "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"));
+        command.addAll(RuntimeMode.jvmOptions(directory));
+        if (point != null) {
+            command.add("-Dcrab.fault=" + point);
+        }
+        command.addAll(List.of(
+                KillableAgent.class.getName(), model.baseUrl(), directory.toString(), RuntimeMode.name()));
+        File errors = directory.resolve("errors").toFile();
+        Process process = new ProcessBuilder(command)
+                .redirectError(ProcessBuilder.Redirect.appendTo(errors))
+                .start();
+        try (BufferedReader lines = process.inputReader(StandardCharsets.UTF_8)) {
+            String line;
+            while ((line = lines.readLine()) != null) {
+                if (line.startsWith("crab-fault ")) {
+                    // Not Process.destroyForcibly, which would close the stream that is being read.
+                    process.toHandle().destroyForcibly();
+                } else if (line.startsWith("outcome ")) {
+                    outcome = JSON.readTree(line.substring("outcome ".length()));
+                }
+            }
+        }
+        assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.exitValue())
+                .as(() -> {
+                    try {
+                        return Files.readString(errors.toPath());
+                    } catch (IOException e) {
+                        return e.toString();
+                    }
+                })
+                .isEqualTo(point == null ? 0 : 137);
+    }
+}

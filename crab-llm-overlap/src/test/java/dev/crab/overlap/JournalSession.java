@@ -1,0 +1,125 @@
+package dev.crab.overlap;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.inspector.Effect;
+import dev.crab.runtime.inspector.EffectReason;
+import dev.crab.runtime.inspector.TurnEffects;
+import dev.crab.runtime.sandbox.Sandbox;
+import dev.crab.runtime.session.Commit;
+import dev.crab.runtime.session.SandboxSession;
+import dev.crab.runtime.session.Turn;
+import dev.crab.runtime.session.TurnOutcome;
+import dev.crab.runtime.store.FileJournal;
+import dev.crab.runtime.store.Journal;
+import dev.crab.runtime.store.JournalRecord;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/** A session without a sandbox over a real journal, for tests of what surrounds a commit. */
+final class JournalSession implements SandboxSession {
+    final AtomicReference<@Nullable CrabException> nextCommitFails = new AtomicReference<>();
+    final List<String> calls = new ArrayList<>();
+    volatile Runnable duringCommit = () -> {};
+    volatile Effect effect = Effect.FILES;
+
+    private final FileJournal journal;
+    private final Recovery recovery;
+    private @Nullable Commit last;
+    private boolean open;
+
+    JournalSession(Path directory) {
+        journal = FileJournal.open(directory);
+        for (JournalRecord entry : journal.recovered()) {
+            if (entry.kind().equals("commit")) {
+                last = commit(entry.body().path("turn").asLong(), (ObjectNode) entry.body().path("position"));
+            }
+        }
+        Commit restored = last;
+        recovery = restored == null ? new Recovery.Fresh() : new Recovery.Restored(restored, 0, 0, List.of());
+    }
+
+    private static Commit commit(long turn, ObjectNode position) {
+        return new Commit(turn, turn, 0, turn, Effect.FILES, position);
+    }
+
+    @Override
+    public String id() {
+        return "test";
+    }
+
+    @Override
+    public Sandbox sandbox() {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public Recovery recovery() {
+        return recovery;
+    }
+
+    @Override
+    public @Nullable Commit lastCommit() {
+        return last;
+    }
+
+    @Override
+    public Journal journal() {
+        return journal;
+    }
+
+    @Override
+    public synchronized Turn beginTurn() {
+        if (open) {
+            throw new IllegalStateException("turns overlap");
+        }
+        open = true;
+        long number = last == null ? 1 : last.turn() + 1;
+        calls.add("begin " + number);
+        return new Turn() {
+            @Override
+            public long number() {
+                return number;
+            }
+
+            @Override
+            public TurnOutcome commit(ObjectNode position) {
+                duringCommit.run();
+                CrabException fails = nextCommitFails.getAndSet(null);
+                if (fails != null) {
+                    throw fails;
+                }
+                ObjectNode body = JsonNodeFactory.instance.objectNode().put("turn", number);
+                body.set("position", position);
+                journal.append("commit", body);
+                Commit commit = JournalSession.commit(number, position);
+                synchronized (JournalSession.this) {
+                    last = commit;
+                    open = false;
+                    calls.add("commit " + number);
+                }
+                List<EffectReason> reasons =
+                        effect == Effect.NONE ? List.of() : List.of(new EffectReason("test", effect, List.of("/x")));
+                return new TurnOutcome(
+                        commit, TurnEffects.of(reasons), TurnOutcome.Saved.FILES, 100, 20, 10, 30);
+            }
+
+            @Override
+            public void abandon() {
+                synchronized (JournalSession.this) {
+                    open = false;
+                    calls.add("abandon " + number);
+                }
+            }
+        };
+    }
+
+    @Override
+    public void close() {
+        journal.close();
+    }
+}

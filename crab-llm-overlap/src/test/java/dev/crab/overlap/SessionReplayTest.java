@@ -1,0 +1,263 @@
+package dev.crab.overlap;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.file.Path;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class SessionReplayTest {
+    @TempDir
+    Path directory;
+
+    private JournalSession session;
+    private TurnCoordinator turns;
+
+    @BeforeEach
+    void open() {
+        session = new JournalSession(directory);
+        turns = TurnCoordinator.builder(session).build();
+    }
+
+    @AfterEach
+    void close() {
+        turns.close();
+        session.close();
+    }
+
+    private void crashAndReopen() {
+        session.close();
+        open();
+    }
+
+    private InvocationReplay begin(String call) {
+        return turns.replay().begin(call, "memory", null, SessionReplay.node());
+    }
+
+    private static ObjectNode text(String text) {
+        return SessionReplay.node().put("text", text);
+    }
+
+    private static void respond(InvocationReplay invocation, String request, String text) {
+        assertThat(invocation.nextResponse(request)).isEmpty();
+        invocation.responded(request, text(text));
+    }
+
+    private String run(InvocationReplay invocation, String tool, ToolEffect effect, String result) {
+        ToolAnswer answer = invocation.tool("id", tool, "{}", effect);
+        assertThat(answer).isInstanceOf(ToolAnswer.Run.class);
+        turns.toolStarts(tool, effect);
+        if (effect == ToolEffect.EXTERNAL) {
+            invocation.begun(answer.toolKey(), tool);
+        }
+        invocation.finished(answer.toolKey(), tool, effect, false, text(result));
+        turns.toolEnded();
+        return answer.toolKey();
+    }
+
+    @Test
+    void responsesUpToTheOneAfterTheLastCommit_areServed_andOnlyCommittedResults() {
+        InvocationReplay first = begin("call");
+        respond(first, "r1", "one");
+        run(first, "t1", ToolEffect.SANDBOX, "done 1");
+        turns.settle(SessionReplay.node(), () -> {});
+        respond(first, "r2", "two");
+        run(first, "t2", ToolEffect.SANDBOX, "done 2");
+
+        crashAndReopen();
+
+        InvocationReplay again = begin("call");
+        assertThat(again.isResumed()).isTrue();
+        assertThat(again.key()).isEqualTo(first.key());
+        assertThat(again.nextResponse("drifted")).contains(text("one"));
+        assertThat(again.tool("id", "t1", "{}", ToolEffect.SANDBOX))
+                .isInstanceOfSatisfying(
+                        ToolAnswer.Recorded.class, recorded -> assertThat(recorded.result()).isEqualTo(text("done 1")));
+        assertThat(again.nextResponse("drifted")).contains(text("two"));
+        assertThat(again.tool("id", "t2", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Run.class);
+        assertThat(again.nextResponse("r3")).isEmpty();
+    }
+
+    @Test
+    void responseToResultsThatRanAgain_isServedOnlyForTheSameRequest() {
+        InvocationReplay first = begin("call");
+        respond(first, "r1", "one");
+        run(first, "t1", ToolEffect.SANDBOX, "done 1");
+        respond(first, "r2", "two");
+
+        crashAndReopen();
+        InvocationReplay same = begin("call");
+        assertThat(same.nextResponse("r1")).isPresent();
+        run(same, "t1", ToolEffect.SANDBOX, "done 1");
+        assertThat(same.nextResponse("r2")).contains(text("two"));
+
+        crashAndReopen();
+        InvocationReplay other = begin("call");
+        assertThat(other.nextResponse("r1")).isPresent();
+        run(other, "t1", ToolEffect.SANDBOX, "something else");
+        assertThat(other.nextResponse("r2 with something else")).isEmpty();
+    }
+
+    @Test
+    void responseGivenAnew_sharesNoResultsWithTheOneItReplaces() {
+        InvocationReplay first = begin("call");
+        respond(first, "r1", "one");
+        run(first, "t1", ToolEffect.SANDBOX, "done 1");
+        respond(first, "r2", "two");
+        run(first, "t2", ToolEffect.SANDBOX, "done 2");
+
+        crashAndReopen();
+        InvocationReplay again = begin("call");
+        assertThat(again.nextResponse("r1")).isPresent();
+        run(again, "t1", ToolEffect.SANDBOX, "something else");
+        respond(again, "r2 with something else", "two, but new");
+        assertThat(again.tool("id", "t2", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Run.class);
+        run(again, "t1", ToolEffect.SANDBOX, "again");
+        turns.settle(SessionReplay.node(), () -> {});
+
+        crashAndReopen();
+        InvocationReplay third = begin("call");
+        assertThat(third.nextResponse("r1")).contains(text("one"));
+        assertThat(third.tool("id", "t1", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Recorded.class);
+        assertThat(third.nextResponse("drifted")).as("answers the new result").contains(text("two, but new"));
+    }
+
+    @Test
+    void resultsThatACrashUndid_stayUndone_evenAfterLaterCommits() {
+        InvocationReplay first = begin("call");
+        respond(first, "r1", "one");
+        run(first, "t1", ToolEffect.SANDBOX, "done 1");
+        run(first, "t2", ToolEffect.SANDBOX, "done 2");
+
+        crashAndReopen();
+        InvocationReplay again = begin("call");
+        assertThat(again.nextResponse("r1")).isPresent();
+        run(again, "t1", ToolEffect.SANDBOX, "done 1 again");
+        turns.settle(SessionReplay.node(), () -> {});
+
+        crashAndReopen();
+        InvocationReplay third = begin("call");
+        assertThat(third.nextResponse("r1")).isPresent();
+        assertThat(third.tool("id", "t1", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Recorded.class);
+        assertThat(third.tool("id", "t2", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Run.class);
+    }
+
+    @Test
+    void equalCallsInOneResponse_areToldApart() {
+        InvocationReplay invocation = begin("call");
+        respond(invocation, "r1", "one");
+        String key = run(invocation, "t", ToolEffect.SANDBOX, "first");
+        assertThat(invocation.tool("id", "t", "{}", ToolEffect.SANDBOX))
+                .isInstanceOf(ToolAnswer.Run.class)
+                .extracting(ToolAnswer::toolKey)
+                .isNotEqualTo(key);
+    }
+
+    @Test
+    void externalResult_isServedWhateverBecameOfItsTurn() {
+        InvocationReplay first = begin("call");
+        respond(first, "r1", "one");
+        run(first, "mail", ToolEffect.EXTERNAL, "sent");
+        crashAndReopen();
+        InvocationReplay again = begin("call");
+        assertThat(again.nextResponse("r1")).isPresent();
+        assertThat(again.tool("id", "mail", "{}", ToolEffect.EXTERNAL)).isInstanceOf(ToolAnswer.Recorded.class);
+    }
+
+    @Test
+    void externalEffect_begunWithoutResult_isUnknown() {
+        InvocationReplay first = begin("call");
+        respond(first, "r1", "one");
+        ToolAnswer answer = first.tool("id", "mail", "{}", ToolEffect.EXTERNAL);
+        first.begun(answer.toolKey(), "mail");
+        crashAndReopen();
+        InvocationReplay again = begin("call");
+        assertThat(again.nextResponse("r1")).isPresent();
+        assertThat(again.tool("id", "mail", "{}", ToolEffect.EXTERNAL))
+                .isEqualTo(new ToolAnswer.Unknown(answer.toolKey()));
+    }
+
+    @Test
+    void externalEffect_thatAlsoUsedTheSandbox_isUnknownOnceThatIsUndone() {
+        InvocationReplay first = begin("call");
+        respond(first, "r1", "one");
+        ToolAnswer answer = first.tool("id", "push", "{}", ToolEffect.EXTERNAL);
+        first.begun(answer.toolKey(), "push");
+        first.finished(answer.toolKey(), "push", ToolEffect.EXTERNAL, true, text("pushed"));
+        crashAndReopen();
+        InvocationReplay again = begin("call");
+        assertThat(again.nextResponse("r1")).isPresent();
+        assertThat(again.tool("id", "push", "{}", ToolEffect.EXTERNAL)).isInstanceOf(ToolAnswer.Unknown.class);
+    }
+
+    @Test
+    void failedInvocation_madeAgainInTheSameProcess_keepsItsResults() {
+        InvocationReplay first = begin("call");
+        respond(first, "r1", "one");
+        run(first, "t1", ToolEffect.SANDBOX, "done 1");
+        first.release();
+        InvocationReplay again = begin("call");
+        assertThat(again.isResumed()).isTrue();
+        assertThat(again.nextResponse("r1")).isPresent();
+        assertThat(again.tool("id", "t1", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Recorded.class);
+    }
+
+    @Test
+    void endedInvocation_isNotReplayed_outsideAScope() {
+        InvocationReplay first = begin("call");
+        first.end();
+        InvocationReplay second = begin("call");
+        assertThat(second.isResumed()).isFalse();
+        assertThat(second.key()).isNotEqualTo(first.key());
+    }
+
+    @Test
+    void endedInvocation_isReplayedInsideItsRun_untilThatIsComplete() {
+        ReplayScope run = ReplayScope.run(turns.replay().currentRun());
+        InvocationReplay first = turns.replay().begin("call", "memory", run, SessionReplay.node());
+        InvocationReplay second = turns.replay().begin("call", "memory", run, SessionReplay.node());
+        assertThat(second.key()).isNotEqualTo(first.key());
+        first.end();
+        second.end();
+
+        crashAndReopen();
+        ReplayScope same = ReplayScope.run(turns.replay().currentRun());
+        InvocationReplay again = turns.replay().begin("call", "memory", same, SessionReplay.node());
+        assertThat(again.isResumed()).isTrue();
+        assertThat(again.key()).isEqualTo(first.key());
+        turns.replay().completeRun(turns.replay().currentRun());
+
+        ReplayScope next = ReplayScope.run(turns.replay().currentRun());
+        assertThat(turns.replay().begin("call", "memory", next, SessionReplay.node()).isResumed())
+                .isFalse();
+    }
+
+    @Test
+    void unfinishedInvocation_isLeftBehindByAnotherCall_andNotTakenUpAgain() {
+        InvocationReplay first = begin("call");
+        respond(first, "r1", "one");
+        run(first, "t1", ToolEffect.SANDBOX, "done 1");
+        turns.settle(SessionReplay.node(), () -> {});
+        respond(first, "r2", "two");
+
+        crashAndReopen();
+        InvocationReplay other = begin("another");
+        assertThat(other.leftBehind()).hasValueSatisfying(history -> {
+            assertThat(history.responses()).containsExactly(text("one"), text("two"));
+            assertThat(history.results().get(0)).hasSize(1);
+            assertThat(history.results().get(1)).isEmpty();
+        });
+        other.end();
+        assertThat(begin("call").isResumed()).isFalse();
+    }
+
+    @Test
+    void digest_ignoresTheOrderOfKeys_andSeparatesParts() {
+        assertThat(Digest.canonical(SessionReplay.node().put("b", 1).put("a", 2)))
+                .isEqualTo(Digest.canonical(SessionReplay.node().put("a", 2).put("b", 1)));
+        assertThat(Digest.of("ab", "c")).isNotEqualTo(Digest.of("a", "bc"));
+    }
+}

@@ -1,0 +1,274 @@
+package dev.crab.runtime.engine;
+
+import dev.crab.runtime.criu.CriuClient;
+import dev.crab.runtime.criu.CriuFailure;
+import dev.crab.runtime.criu.CriuPhase;
+import dev.crab.runtime.criu.CriuSession;
+import dev.crab.runtime.criu.DumpRequest;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.fault.FaultPoints;
+import dev.crab.runtime.inspector.Effect;
+import dev.crab.runtime.os.Cgroup;
+import dev.crab.runtime.os.Cgroups;
+import dev.crab.runtime.os.Processes;
+import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
+import dev.crab.runtime.sandbox.SandboxProcesses;
+import dev.crab.runtime.snapshot.Snapshot;
+import dev.crab.runtime.snapshot.Snapshotter;
+import dev.crab.runtime.store.ProcessEntry;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** One capture, from the boundary until the sandbox runs again. Used once, by one thread. */
+final class Capture {
+    private static final Logger LOG = LoggerFactory.getLogger(Capture.class);
+
+    /** Where CRIU looks for the file behind an inotify watch; it looks only if there is one. */
+    private static final List<String> WATCH_PATHS =
+            List.of("/root", "/home", "/srv", "/tmp", "/opt", "/var", "/etc", "/usr/local");
+
+    private final CriuClient criu;
+    private final Snapshotter snapshotter;
+    private final WorkDirectory work;
+    private final ExecutorService threads;
+    private final RunningSandbox sandbox;
+    private final SandboxProcesses processes;
+    private final CheckpointPlan plan;
+    private final FrozenHook hook;
+    private final Instant takenAt = Instant.now();
+    private final long begin = System.nanoTime();
+
+    private @Nullable Snapshot snapshot;
+    private List<ProcessEntry> table = List.of();
+
+    Capture(
+            CriuClient criu,
+            Snapshotter snapshotter,
+            WorkDirectory work,
+            ExecutorService threads,
+            RunningSandbox sandbox,
+            CheckpointPlan plan,
+            FrozenHook hook) {
+        this.criu = criu;
+        this.snapshotter = snapshotter;
+        this.work = work;
+        this.threads = threads;
+        this.sandbox = sandbox;
+        this.processes = sandbox.processes();
+        this.plan = plan;
+        this.hook = hook;
+    }
+
+    Captured run() {
+        sandbox.quiesce();
+        boolean survivors = hasSurvivors();
+        boolean captured = false;
+        try {
+            Captured result;
+            if (plan.dumpNeeded() || (survivors && (plan.effect().processes() || !hasEarlierDump()))) {
+                result = dump(survivors);
+            } else if (survivors) {
+                result = freezeAndSnapshot();
+            } else {
+                result = snapshotOfIdle();
+            }
+            captured = true;
+            return result;
+        } finally {
+            if (!captured && snapshot != null) {
+                snapshotter.delete(snapshot);
+            }
+        }
+    }
+
+    private boolean hasEarlierDump() {
+        return plan.previous() != null && plan.previous().processes() != null;
+    }
+
+    /** Nothing but pid 1 is there, and it sits and waits for requests, of which there are none: nothing has to be held. */
+    private Captured snapshotOfIdle() {
+        if (hook.judge().processes() && hasSurvivors()) {
+            return dump(true);
+        }
+        Snapshot taken = takeSnapshot();
+        hook.taken();
+        return new Captured(plan, taken, null, false, takenAt, System.nanoTime() - begin, 0);
+    }
+
+    private Captured freezeAndSnapshot() {
+        Cgroup cgroup = cgroup();
+        long frozen = System.nanoTime();
+        try {
+            cgroup.freeze();
+            Effect effect = hook.judge();
+            if (effect.processes()) {
+                // CRIU leaves a tree that it finds frozen as it found it.
+                Captured dumped = dump(true);
+                cgroup.thaw();
+                return withTimes(dumped, System.nanoTime() - frozen);
+            }
+            Snapshot taken = takeSnapshot();
+            hook.taken();
+            cgroup.thaw();
+            long end = System.nanoTime();
+            return new Captured(plan, taken, null, true, takenAt, end - begin, end - frozen);
+        } catch (IOException e) {
+            throw failed("it could not be held still: " + e, e);
+        } finally {
+            thaw(cgroup);
+        }
+    }
+
+    private Captured withTimes(Captured captured, long freezeNanos) {
+        return new Captured(
+                plan,
+                captured.snapshot(),
+                captured.dump(),
+                captured.survivors(),
+                takenAt,
+                System.nanoTime() - begin,
+                freezeNanos);
+    }
+
+    private Captured dump(boolean survivors) {
+        try {
+            return dump(survivors, false);
+        } catch (CriuFailure quiet) {
+            lostIfBrokenOff(quiet);
+            // What CRIU says about errors alone is seldom enough: once more, with everything that it can tell.
+            try {
+                LOG.debug("dump of {} failed, trying once more with a full log", sandbox.id(), quiet);
+                return dump(survivors, true);
+            } catch (CriuFailure verbose) {
+                lostIfBrokenOff(verbose);
+                verbose.addSuppressed(quiet);
+                throw failed(String.valueOf(verbose.getMessage()), verbose);
+            }
+        }
+    }
+
+    private Captured dump(boolean survivors, boolean verbose) throws CriuFailure {
+        Path images = work.make("dump");
+        boolean dumped = false;
+        try (CriuSession session = criu.session(processes.networkNamespace())) {
+            DumpRequest request =
+                    new DumpRequest(processes.initPid(), images, processes.cgroup(), WATCH_PATHS);
+            long frozen = session.dump(
+                    request,
+                    (phase, pid) -> {
+                        if (phase == CriuPhase.POST_DUMP) {
+                            whileHeldByCriu();
+                        }
+                    },
+                    verbose);
+            long nanos = System.nanoTime() - begin;
+            dumped = true;
+            Snapshot taken = snapshot;
+            if (taken == null) {
+                throw failed("CRIU reported a dump without having stopped for the snapshot", null);
+            }
+            return new Captured(plan, taken, new Captured.Dump(images, table), survivors, takenAt, nanos, frozen);
+        } finally {
+            criu.refill(processes.networkNamespace());
+            if (!dumped) {
+                thaw(cgroup());
+                WorkDirectory.delete(images);
+                if (snapshot != null) {
+                    snapshotter.delete(snapshot);
+                    snapshot = null;
+                }
+            }
+        }
+    }
+
+    /** The images are written, the processes stand still, and what CRIU linked into the file system for the dump is still there. */
+    private void whileHeldByCriu() {
+        FaultPoints.reach("capture.dumped");
+        Future<List<ProcessEntry>> reading = threads.submit(() -> ProcessTable.read(processes.initPid()));
+        try {
+            hook.judge();
+            takeSnapshot();
+        } finally {
+            table = CriuCheckpointEngine.await(reading);
+        }
+        checkComplete();
+        ProcessTable.checkSessions(sandbox.id(), table);
+        hook.taken();
+    }
+
+    /** Whoever is in the sandbox's cgroup without descending from its pid 1 is not in the dump. */
+    private void checkComplete() {
+        try {
+            int members = ProcessTable.members(processes.cgroup()).size();
+            long living =
+                    table.stream().filter(entry -> !entry.state().equals("Z")).count();
+            if (members > living) {
+                throw failed(members + " processes are in its cgroup, " + living + " descend from its pid 1", null);
+            }
+        } catch (IOException e) {
+            throw failed("its processes cannot be listed: " + e, e);
+        }
+    }
+
+    private Snapshot takeSnapshot() {
+        Snapshot taken = snapshotter.snapshot(processes.volume(), plan.snapshotId());
+        snapshot = taken;
+        FaultPoints.reach("capture.snapshotted");
+        return taken;
+    }
+
+    private boolean hasSurvivors() {
+        try {
+            List<Integer> members = ProcessTable.members(processes.cgroup());
+            if (!members.contains(processes.initPid())) {
+                throw lost("its pid 1 (host pid " + processes.initPid() + ") is gone", null);
+            }
+            return members.size() > 1;
+        } catch (IOException e) {
+            throw lost("its cgroup cannot be read: " + e, e);
+        }
+    }
+
+    private Cgroup cgroup() {
+        return Cgroups.detect().group(processes.cgroup().getFileName().toString());
+    }
+
+    /** Whatever happened, the sandbox must not stand still for ever. */
+    private void thaw(Cgroup cgroup) {
+        try {
+            cgroup.thaw();
+        } catch (IOException | CrabException e) {
+            LOG.warn("sandbox {} could not be thawed", sandbox.id(), e);
+        }
+    }
+
+    private void lostIfBrokenOff(CriuFailure failure) {
+        if (failure.kind() == CriuFailure.Kind.BROKEN_OFF || !Processes.isAlive(processes.initPid())) {
+            throw lost(String.valueOf(failure.getMessage()), failure);
+        }
+    }
+
+    private CrabException lost(String why, @Nullable Throwable cause) {
+        String what = "sandbox " + sandbox.id() + " is lost";
+        String cure = "restore its last checkpoint";
+        return cause == null
+                ? CrabException.of(ErrorCode.SANDBOX_LOST, what, why, cure)
+                : CrabException.of(ErrorCode.SANDBOX_LOST, what, why, cure, cause);
+    }
+
+    private CrabException failed(String why, @Nullable Throwable cause) {
+        String what = "sandbox " + sandbox.id() + " cannot be captured";
+        String cure = "the sandbox runs on; see the reason for what in it stands in the way";
+        return cause == null
+                ? CrabException.of(ErrorCode.CAPTURE_FAILED, what, why, cure)
+                : CrabException.of(ErrorCode.CAPTURE_FAILED, what, why, cure, cause);
+    }
+}

@@ -1,0 +1,207 @@
+package dev.crab.runtime.engine;
+
+import dev.crab.runtime.criu.CriuClient;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.fault.FaultPoints;
+import dev.crab.runtime.sandbox.SandboxFactory;
+import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
+import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.snapshot.Snapshotter;
+import dev.crab.runtime.store.CheckpointImage;
+import dev.crab.runtime.store.FileImage;
+import dev.crab.runtime.store.ObjectRef;
+import dev.crab.runtime.store.ObjectStore;
+import dev.crab.runtime.store.ProcessImage;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The engine that dumps by CRIU and takes snapshots by a {@link Snapshotter}. Thread-safe.
+ *
+ * <p>Images of a dump go to a work directory under the data directory, on its page cache: nothing there is flushed, and after the
+ * sandbox runs again they are packed into one object and deleted.
+ */
+public final class CriuCheckpointEngine implements CheckpointEngine {
+    private final CriuClient criu;
+    private final Snapshotter snapshotter;
+    private final SandboxFactory sandboxes;
+    private final ObjectStore objects;
+    private final WorkDirectory work;
+    private final ExecutorService threads;
+    private final Map<String, Path> attached = new ConcurrentHashMap<>();
+    private final Set<Captured> open = ConcurrentHashMap.newKeySet();
+
+    private CriuCheckpointEngine(
+            CriuClient criu, Snapshotter snapshotter, SandboxFactory sandboxes, ObjectStore objects, Path data) {
+        this.criu = criu;
+        this.snapshotter = snapshotter;
+        this.sandboxes = sandboxes;
+        this.objects = objects;
+        this.work = new WorkDirectory(data.resolve("work"));
+        AtomicInteger number = new AtomicInteger();
+        this.threads = Executors.newCachedThreadPool(task -> {
+            Thread thread = new Thread(task, "crab-engine-" + number.incrementAndGet());
+            thread.setDaemon(true);
+            return thread;
+        });
+    }
+
+    /**
+     * Makes an engine.
+     *
+     * @param data data directory; temporary files go below it, and what engines of dead processes left there is removed
+     * @param criuBinary the CRIU to use
+     * @throws CrabException CRIU_MISSING, CRIU_UNUSABLE or IO_FAILED
+     */
+    public static CriuCheckpointEngine open(
+            Path data, Path criuBinary, Snapshotter snapshotter, SandboxFactory sandboxes, ObjectStore objects) {
+        return new CriuCheckpointEngine(CriuClient.open(criuBinary), snapshotter, sandboxes, objects, data);
+    }
+
+    @Override
+    public void attach(RunningSandbox sandbox) {
+        Path namespace = sandbox.processes().networkNamespace();
+        attached.put(sandbox.id(), namespace);
+        criu.keepReady(namespace);
+    }
+
+    @Override
+    public void detach(String sandboxId) {
+        Path namespace = attached.remove(sandboxId);
+        if (namespace != null) {
+            criu.release(namespace);
+        }
+    }
+
+    @Override
+    public Captured capture(RunningSandbox sandbox, CheckpointPlan plan, FrozenHook hook) {
+        FaultPoints.reach("capture.begin");
+        Captured captured = new Capture(criu, snapshotter, work, threads, sandbox, plan, hook).run();
+        FaultPoints.reach("capture.resumed");
+        open.add(captured);
+        return captured;
+    }
+
+    @Override
+    public Persisted persist(Captured captured, long generation) {
+        long begin = System.nanoTime();
+        if (captured.state.get() != Captured.State.OPEN) {
+            throw new IllegalStateException("capture was persisted or discarded already");
+        }
+        String id = captured.snapshot().id();
+        CheckpointImage previous = captured.plan().previous();
+        // The two halves work on different things, one mostly on the disk and one on the processor.
+        Future<FileTable.Written> files = threads.submit(() -> {
+            FileTable.Written table = FileTable.write(
+                    objects,
+                    id + ".files",
+                    captured.snapshot().upper(),
+                    captured.takenAt(),
+                    previous == null ? null : previous.files().fileTable());
+            snapshotter.makeDurable(captured.snapshot());
+            return table;
+        });
+        ProcessImage processes;
+        FileTable.Written table;
+        long written = 0;
+        try {
+            Captured.Dump dump = captured.dump();
+            if (dump != null) {
+                ObjectRef object = DumpFile.pack(objects, id + ".dump", dump.images());
+                written += object.length();
+                FaultPoints.reach("persist.packed");
+                processes = new ProcessImage(
+                        generation,
+                        object,
+                        dump.processes(),
+                        criu.features().version(),
+                        System.getProperty("os.version", "unknown"));
+            } else {
+                processes = captured.survivors() && previous != null ? previous.processes() : null;
+            }
+        } finally {
+            table = await(files);
+        }
+        written += table.ref().length();
+        FaultPoints.reach("persist.objects");
+        captured.state.set(Captured.State.PERSISTED);
+        open.remove(captured);
+        deleteImages(captured);
+        FileImage fileImage = new FileImage(generation, id, table.ref(), table.entries());
+        return new Persisted(new CheckpointImage(processes, fileImage), written, System.nanoTime() - begin);
+    }
+
+    @Override
+    public void discard(Captured captured) {
+        if (captured.state.compareAndSet(Captured.State.OPEN, Captured.State.DISCARDED)) {
+            open.remove(captured);
+            deleteImages(captured);
+            snapshotter.delete(captured.snapshot());
+        }
+    }
+
+    private static void deleteImages(Captured captured) {
+        Captured.Dump dump = captured.dump();
+        if (dump != null) {
+            WorkDirectory.delete(dump.images());
+        }
+    }
+
+    @Override
+    public RestoreResult restore(String sandboxId, SandboxSpec spec, CheckpointImage image, RestoreHook hook) {
+        FaultPoints.reach("restore.begin");
+        return new Restore(criu, snapshotter, sandboxes, objects, work, threads, sandboxId, spec, image, hook).run();
+    }
+
+    @Override
+    public void close() {
+        attached.keySet().forEach(this::detach);
+        open.forEach(this::discard);
+        criu.close();
+        threads.shutdown();
+        work.close();
+    }
+
+    /** What a task of the engine's own threads came to; its failure comes out as it was thrown. */
+    static <T> T await(Future<T> future) {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return future.get();
+                } catch (InterruptedException e) {
+                    // The task works on things that the caller is going to delete: it has to end first.
+                    interrupted = true;
+                } catch (ExecutionException e) {
+                    throw failure(e.getCause());
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private static RuntimeException failure(@Nullable Throwable cause) {
+        if (cause instanceof CrabException refusal) {
+            return refusal;
+        }
+        if (cause instanceof Error error) {
+            throw error;
+        }
+        String why = String.valueOf(cause);
+        return cause == null
+                ? CrabException.of(ErrorCode.INTERNAL, "the engine failed", why, "report this")
+                : CrabException.of(ErrorCode.INTERNAL, "the engine failed", why, "report this", cause);
+    }
+}

@@ -1,0 +1,281 @@
+package dev.crab.runtime.engine;
+
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.store.ProcessEntry;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/**
+ * Reads what a sandbox's processes are from {@code /proc} while they are held still. Formats: proc(5), pid_namespaces(7).
+ *
+ * <p>What is read was partly chosen by the processes (names, paths of sockets), so it is read as bytes and bounded.
+ */
+final class ProcessTable {
+    /** Descriptors listed for one process; of more than these only their number is kept. */
+    private static final int MAX_DESCRIPTORS = 1024;
+
+    private static final String LISTEN = "0A";
+    private static final long ACCEPTS_CONNECTIONS = 0x10000;
+
+    private final Map<Integer, Map<String, String>> statuses = new LinkedHashMap<>();
+
+    private ProcessTable() {}
+
+    /**
+     * Reads the tree below a pid 1.
+     *
+     * @param init host pid of the sandbox's pid 1
+     * @return sorted by pid
+     * @throws IOException if something of it vanishes meanwhile, which does not happen to processes that are held still
+     */
+    static List<ProcessEntry> read(int init) throws IOException {
+        ProcessTable table = new ProcessTable();
+        Deque<Integer> open = new ArrayDeque<>(List.of(init));
+        while (!open.isEmpty()) {
+            int pid = open.remove();
+            table.statuses.put(pid, status(pid));
+            open.addAll(children(pid));
+        }
+        Map<Integer, Map<Integer, String>> descriptors = new HashMap<>();
+        for (int pid : table.statuses.keySet()) {
+            descriptors.put(pid, descriptors(pid));
+        }
+        Map<String, String> listening = descriptors.values().stream()
+                        .anyMatch(links -> links.values().stream().anyMatch(link -> link.startsWith("socket:")))
+                ? listening(init)
+                : Map.of();
+        List<ProcessEntry> entries = new ArrayList<>();
+        for (int pid : table.statuses.keySet()) {
+            entries.add(table.entry(pid, descriptors.getOrDefault(pid, Map.of()), listening));
+        }
+        entries.sort(Comparator.comparingInt(ProcessEntry::pid));
+        return entries;
+    }
+
+    /** Host pids of the processes in a cgroup that have not ended. */
+    static List<Integer> members(Path cgroup) throws IOException {
+        return Files.readAllLines(cgroup.resolve("cgroup.procs"), StandardCharsets.US_ASCII).stream()
+                .map(Integer::valueOf)
+                .toList();
+    }
+
+    private ProcessEntry entry(int pid, Map<Integer, String> links, Map<String, String> listening) throws IOException {
+        Map<String, String> status = field(pid);
+        List<String> kinds = new ArrayList<>();
+        TreeSet<String> sockets = new TreeSet<>();
+        for (Map.Entry<Integer, String> link : links.entrySet()) {
+            String socket = listening.get(link.getValue());
+            if (socket != null) {
+                sockets.add(socket);
+            }
+            if (kinds.size() < MAX_DESCRIPTORS) {
+                kinds.add(link.getKey() + ":" + kind(pid, link.getKey(), link.getValue()));
+            }
+        }
+        if (links.size() > MAX_DESCRIPTORS) {
+            kinds.add("and " + (links.size() - MAX_DESCRIPTORS) + " more");
+        }
+        int parent = Integer.parseInt(value(status, "PPid"));
+        return new ProcessEntry(
+                inner(status, "NSpid"),
+                statuses.containsKey(parent) ? inner(field(parent), "NSpid") : 0,
+                inner(status, "NSpgid"),
+                inner(status, "NSsid"),
+                value(status, "Name"),
+                value(status, "State").startsWith("Z") ? "Z" : "L",
+                kinds,
+                List.copyOf(sockets));
+    }
+
+    private Map<String, String> field(int pid) throws IOException {
+        Map<String, String> status = statuses.get(pid);
+        if (status == null) {
+            throw new NoSuchFileException("/proc/" + pid);
+        }
+        return status;
+    }
+
+    private static Map<String, String> status(int pid) throws IOException {
+        Map<String, String> fields = new HashMap<>();
+        // The kernel escapes newlines in the name; other bytes are kept one to one.
+        for (String line : Files.readAllLines(Path.of("/proc/" + pid + "/status"), StandardCharsets.ISO_8859_1)) {
+            int colon = line.indexOf(':');
+            if (colon > 0) {
+                fields.put(line.substring(0, colon), line.substring(colon + 1).trim());
+            }
+        }
+        return fields;
+    }
+
+    private static String value(Map<String, String> status, String field) throws IOException {
+        String value = status.get(field);
+        if (value == null) {
+            throw new IOException("the kernel does not tell a process's " + field);
+        }
+        return value;
+    }
+
+    /** The id in the innermost namespace, which stands last. */
+    private static int inner(Map<String, String> status, String field) throws IOException {
+        String ids = value(status, field);
+        return Integer.parseInt(ids.substring(ids.lastIndexOf('\t') + 1));
+    }
+
+    private static List<Integer> children(int pid) throws IOException {
+        List<Integer> children = new ArrayList<>();
+        try (DirectoryStream<Path> threads = Files.newDirectoryStream(Path.of("/proc/" + pid + "/task"))) {
+            for (Path thread : threads) {
+                String list = Files.readString(thread.resolve("children"), StandardCharsets.US_ASCII);
+                for (String child : list.trim().split(" ", -1)) {
+                    if (!child.isEmpty()) {
+                        children.add(Integer.valueOf(child));
+                    }
+                }
+            }
+        }
+        return children;
+    }
+
+    private static Map<Integer, String> descriptors(int pid) throws IOException {
+        Map<Integer, String> links = new TreeMap<>();
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(Path.of("/proc/" + pid + "/fd"))) {
+            for (Path entry : entries) {
+                links.put(
+                        Integer.valueOf(entry.getFileName().toString()),
+                        Files.readSymbolicLink(entry).toString());
+            }
+        }
+        return links;
+    }
+
+    /** A link that starts with a slash is a path, whatever the file is called; all others are the kernel's own words. */
+    private static String kind(int pid, int fd, String link) {
+        if (link.startsWith("pipe:")) {
+            return "pipe";
+        }
+        if (link.startsWith("socket:")) {
+            return "socket";
+        }
+        if (link.startsWith("anon_inode:")) {
+            return "anon:" + link.substring("anon_inode:".length());
+        }
+        try {
+            int mode = (int) Files.getAttribute(Path.of("/proc/" + pid + "/fd/" + fd), "unix:mode");
+            return switch (mode & 0170000) {
+                case 0040000 -> "dir";
+                case 0020000 -> "chr";
+                case 0060000 -> "blk";
+                case 0010000 -> "fifo";
+                default -> "file";
+            };
+        } catch (IOException e) {
+            return "file"; // what it was opened from is gone: a file of /proc of a process that ended
+        }
+    }
+
+    /** {@code socket:[inode]} to what listens there, for the network namespace of that process. */
+    private static Map<String, String> listening(int pid) throws IOException {
+        Map<String, String> sockets = new HashMap<>();
+        for (String protocol : List.of("tcp", "tcp6")) {
+            // sl local_address rem_address st tx:rx tr:tm retrnsmt uid timeout inode
+            for (String line : net(pid, protocol)) {
+                String[] fields = line.trim().split("\\s+", 11);
+                if (fields.length > 9 && fields[3].equals(LISTEN)) {
+                    int colon = fields[1].lastIndexOf(':');
+                    int port = Integer.parseInt(fields[1].substring(colon + 1), 16);
+                    sockets.put(
+                            "socket:[" + fields[9] + "]",
+                            protocol + " " + fields[1].substring(0, colon) + " " + port);
+                }
+            }
+        }
+        // Num RefCount Protocol Flags Type St Inode Path
+        for (String line : net(pid, "unix")) {
+            String[] fields = line.trim().split("\\s+", 8);
+            if (fields.length > 6 && (Long.parseLong(fields[3], 16) & ACCEPTS_CONNECTIONS) != 0) {
+                sockets.put("socket:[" + fields[6] + "]", "unix " + (fields.length > 7 ? fields[7] : "-") + " 0");
+            }
+        }
+        return sockets;
+    }
+
+    private static List<String> net(int pid, String protocol) throws IOException {
+        Path file = Path.of("/proc/" + pid + "/net/" + protocol);
+        if (!Files.exists(file)) {
+            return List.of(); // a kernel without IPv6
+        }
+        List<String> lines = Files.readAllLines(file, StandardCharsets.ISO_8859_1);
+        return lines.isEmpty() ? lines : lines.subList(1, lines.size());
+    }
+
+    /**
+     * Refuses a tree that CRIU would dump and could not restore: one with a process whose session can no longer be entered. CRIU
+     * recreates sessions by having processes born in the right order, so that, but for children of pid 1, whose session it can make up,
+     * a process's session has to be its own, its parent's, or that of an ancestor which led it after it had been born; and no process
+     * can have been born in two sessions ({@code prepare_pstree_ids} in CRIU's pstree.c).
+     */
+    static void checkSessions(String sandboxId, List<ProcessEntry> table) {
+        Map<Integer, ProcessEntry> byPid = new HashMap<>();
+        table.forEach(entry -> byPid.put(entry.pid(), entry));
+        Map<Integer, Integer> bornIn = new HashMap<>();
+        for (ProcessEntry entry : table) {
+            if (entry.ppid() == 0 || entry.ppid() == 1 || entry.sid() == entry.pid()) {
+                continue;
+            }
+            ProcessEntry ancestor = byPid.get(entry.ppid());
+            if (ancestor != null && ancestor.sid() == entry.sid()) {
+                continue;
+            }
+            while (ancestor != null && ancestor.pid() != entry.sid()) {
+                Integer other = bornIn.put(ancestor.pid(), entry.sid());
+                if (other != null && other != entry.sid()) {
+                    throw notRestorable(sandboxId, entry, "it and a sibling were born in different sessions");
+                }
+                ancestor = byPid.get(ancestor.ppid());
+            }
+            if (ancestor == null) {
+                throw notRestorable(sandboxId, entry, "the leader of its session " + entry.sid() + " has ended");
+            }
+        }
+    }
+
+    private static CrabException notRestorable(String sandboxId, ProcessEntry entry, String why) {
+        return CrabException.of(
+                ErrorCode.CAPTURE_FAILED,
+                "processes of sandbox " + sandboxId + " cannot be captured",
+                "process " + entry.pid() + " (" + entry.comm() + ") could not be restored: " + why,
+                "end that process, or start it with setsid");
+    }
+
+    /** What differs between two tables, in words; empty if nothing does. At most ten lines. */
+    static List<String> differences(List<ProcessEntry> expected, List<ProcessEntry> found) {
+        Map<Integer, ProcessEntry> left = new TreeMap<>();
+        found.forEach(entry -> left.put(entry.pid(), entry));
+        List<String> differences = new ArrayList<>();
+        for (ProcessEntry entry : expected) {
+            ProcessEntry other = left.remove(entry.pid());
+            if (other == null) {
+                differences.add("process " + entry.pid() + " (" + entry.comm() + ") is missing");
+            } else if (!other.equals(entry)) {
+                differences.add("process " + entry.pid() + " is " + other + ", not " + entry);
+            }
+        }
+        left.values().forEach(entry -> differences.add("process " + entry.pid() + " (" + entry.comm() + ") is extra"));
+        return differences.size() > 10 ? differences.subList(0, 10) : differences;
+    }
+}

@@ -1,0 +1,235 @@
+package dev.crab.runtime.engine;
+
+import dev.crab.runtime.criu.CriuClient;
+import dev.crab.runtime.criu.CriuFailure;
+import dev.crab.runtime.criu.CriuPhase;
+import dev.crab.runtime.criu.CriuSession;
+import dev.crab.runtime.criu.RestoreRequest;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.fault.FaultPoints;
+import dev.crab.runtime.os.Cgroup;
+import dev.crab.runtime.os.Cgroups;
+import dev.crab.runtime.os.ChildProcess;
+import dev.crab.runtime.sandbox.SandboxFactory;
+import dev.crab.runtime.sandbox.SandboxFactory.Place;
+import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
+import dev.crab.runtime.sandbox.SandboxProcesses;
+import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.snapshot.Snapshot;
+import dev.crab.runtime.snapshot.Snapshotter;
+import dev.crab.runtime.snapshot.Volume;
+import dev.crab.runtime.store.CheckpointImage;
+import dev.crab.runtime.store.ObjectStore;
+import dev.crab.runtime.store.ProcessEntry;
+import dev.crab.runtime.store.ProcessImage;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One restore. Used once, by one thread.
+ *
+ * <p>The restored processes are caught before they run: at CRIU's last stop before it lets them go, the sandbox's cgroup is told to
+ * freeze, so that each process stops on its way out of the kernel. There it is compared with what was dumped. (CRIU itself does not turn
+ * back at that stop, whatever it is answered.)
+ */
+final class Restore {
+    private static final Logger LOG = LoggerFactory.getLogger(Restore.class);
+    private static final Duration END = Duration.ofSeconds(10);
+
+    /** Images hold no more than the processes' memory and the ghost files, of which CRIU bounds each: room for many. */
+    private static final long IMAGES_BEYOND_MEMORY = 2L << 30;
+
+    private final CriuClient criu;
+    private final Snapshotter snapshotter;
+    private final SandboxFactory sandboxes;
+    private final ObjectStore objects;
+    private final WorkDirectory work;
+    private final ExecutorService threads;
+    private final String sandboxId;
+    private final SandboxSpec spec;
+    private final CheckpointImage image;
+    private final RestoreHook hook;
+    private final long begin = System.nanoTime();
+
+    private int init;
+
+    Restore(
+            CriuClient criu,
+            Snapshotter snapshotter,
+            SandboxFactory sandboxes,
+            ObjectStore objects,
+            WorkDirectory work,
+            ExecutorService threads,
+            String sandboxId,
+            SandboxSpec spec,
+            CheckpointImage image,
+            RestoreHook hook) {
+        this.criu = criu;
+        this.snapshotter = snapshotter;
+        this.sandboxes = sandboxes;
+        this.objects = objects;
+        this.work = work;
+        this.threads = threads;
+        this.sandboxId = sandboxId;
+        this.spec = spec;
+        this.image = image;
+        this.hook = hook;
+    }
+
+    RestoreResult run() {
+        Path lower = sandboxes.resolve(spec.image());
+        Snapshot snapshot = snapshotter.find(image.files().snapshotId());
+        Volume volume = snapshotter.createVolume(sandboxId, snapshot);
+        Path images = work.make("restore");
+        Place place = null;
+        boolean restored = false;
+        try {
+            ProcessImage processes = image.processes();
+            Future<Path> unpacking = threads.submit(() -> unpack(processes, images));
+            long files;
+            try {
+                files = FileTable.verify(
+                        objects, image.files().fileTable(), image.files().entries(), volume.upper());
+                place = sandboxes.prepare(sandboxId, spec, volume);
+            } finally {
+                CriuCheckpointEngine.await(unpacking);
+            }
+            FaultPoints.reach("restore.prepared");
+            long prepared = System.nanoTime();
+            RunningSandbox sandbox = processes == null
+                    ? start(place)
+                    : restoreProcesses(place, processes, images, new Where(lower, volume));
+            long end = System.nanoTime();
+            restored = true;
+            int count = processes == null ? 0 : processes.processes().size();
+            return new RestoreResult(sandbox, count, files, prepared - begin, end - prepared);
+        } finally {
+            try {
+                if (!restored) {
+                    undo(place, volume);
+                }
+            } finally {
+                WorkDirectory.delete(images);
+            }
+        }
+    }
+
+    /** What the host's view of the sandbox needs beside its place. */
+    private record Where(Path lower, Volume volume) {}
+
+    private Path unpack(@Nullable ProcessImage processes, Path images) {
+        if (processes != null) {
+            DumpFile.unpack(objects, processes.dump(), images, spec.memoryLimit() + IMAGES_BEYOND_MEMORY);
+        }
+        return images;
+    }
+
+    private RunningSandbox start(Place place) {
+        RunningSandbox sandbox = place.start();
+        FaultPoints.reach("restore.verified");
+        hook.beforeResume(sandbox.processes());
+        return sandbox;
+    }
+
+    private RunningSandbox restoreProcesses(Place place, ProcessImage processes, Path images, Where where) {
+        Cgroup cgroup = Cgroups.detect().group(place.cgroup().getFileName().toString());
+        try (CriuSession session = criu.session(place.networkNamespace())) {
+            session.join(place.allCgroups());
+            session.restore(
+                    new RestoreRequest(images, place.root()),
+                    (phase, pid) -> {
+                        init = pid > 0 ? pid : init;
+                        if (phase == CriuPhase.PRE_RESUME) {
+                            park(place, session.pid());
+                        }
+                    },
+                    false);
+        } catch (CriuFailure e) {
+            throw CrabException.of(
+                    ErrorCode.RESTORE_FAILED,
+                    "processes of sandbox " + sandboxId + " cannot be restored",
+                    String.valueOf(e.getMessage()),
+                    "restore an earlier generation; the dump was written by CRIU " + processes.criuVersion()
+                            + " on kernel " + processes.kernel(),
+                    e);
+        }
+        try {
+            cgroup.freeze();
+            FaultPoints.reach("restore.processes");
+            verify(processes, ProcessTable.read(init));
+            FaultPoints.reach("restore.verified");
+            hook.beforeResume(new SandboxProcesses(
+                    init, place.cgroup(), place.networkNamespace(), place.root(), where.lower(), where.volume()));
+            cgroup.thaw();
+        } catch (IOException e) {
+            throw CrabException.of(
+                    ErrorCode.RESTORE_FAILED,
+                    "processes of sandbox " + sandboxId + " cannot be restored",
+                    "what was restored cannot be looked at: " + e,
+                    "restore again",
+                    e);
+        }
+        return place.adopt(init);
+    }
+
+    /** CRIU has done all but letting go. It must itself be out of the cgroup, or it would freeze with the rest. */
+    private void park(Place place, int criuPid) {
+        try {
+            Files.writeString(ownCgroup(place).resolve("cgroup.procs"), Integer.toString(criuPid));
+            Files.writeString(place.cgroup().resolve("cgroup.freeze"), "1");
+        } catch (IOException e) {
+            throw CrabException.of(
+                    ErrorCode.RESTORE_FAILED,
+                    "processes of sandbox " + sandboxId + " cannot be restored",
+                    "they cannot be held still: " + e,
+                    "restore again",
+                    e);
+        }
+    }
+
+    /** This process's own cgroup in the v2 hierarchy, of which sandboxes' are {@code crab/<id>}. */
+    private static Path ownCgroup(Place place) throws IOException {
+        Path mount = place.cgroup().getParent().getParent();
+        for (String line : Files.readAllLines(Path.of("/proc/self/cgroup"))) {
+            if (line.startsWith("0::/")) {
+                Path own = mount.resolve(line.substring("0::/".length()));
+                return Files.isDirectory(own) ? own : mount;
+            }
+        }
+        return mount;
+    }
+
+    private void verify(ProcessImage expected, List<ProcessEntry> found) {
+        List<String> differences = ProcessTable.differences(expected.processes(), found);
+        if (!differences.isEmpty()) {
+            throw CrabException.of(
+                    ErrorCode.RESTORE_MISMATCH,
+                    "the processes of sandbox " + sandboxId + " are not those that were saved",
+                    String.join("; ", differences),
+                    "restore an earlier generation");
+        }
+    }
+
+    /** Nothing of a failed restore stays: first the processes, then what they stood on. */
+    private void undo(@Nullable Place place, Volume volume) {
+        try {
+            if (place != null) {
+                place.close();
+            }
+            if (init > 0 && ChildProcess.of(init).waitFor(END).isEmpty()) {
+                LOG.warn("pid 1 of sandbox {} (host pid {}) does not end", sandboxId, init);
+            }
+        } finally {
+            snapshotter.delete(volume);
+        }
+    }
+}
