@@ -76,6 +76,21 @@ static __noinline void did_device(struct sandbox *sandbox, struct inode *inode)
 		did(sandbox, MARK_KERNEL);
 }
 
+/*
+ * Whether this inode of procfs is a file of the current process itself (its oom_score_adj, say). What it sets there is part of that
+ * process, and is gone or saved with it.
+ */
+static __noinline bool of_own_process(struct inode *inode)
+{
+	struct task_struct *leader = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), group_leader);
+	struct proc_inode *file;
+
+	if (!bpf_core_type_exists(struct proc_inode))
+		return false;
+	file = (void *)inode - bpf_core_field_offset(struct proc_inode, vfs_inode);
+	return BPF_CORE_READ(file, pid) == BPF_CORE_READ(leader, thread_pid);
+}
+
 /* The current task changed what this inode stands for. */
 static __noinline void did_inode(struct sandbox *sandbox, __u64 id, struct inode *inode, bool succeeded)
 {
@@ -87,7 +102,7 @@ static __noinline void did_inode(struct sandbox *sandbox, __u64 id, struct inode
 	case S_IFLNK:
 		if (magic == PROC_SUPER_MAGIC || magic == SYSFS_MAGIC || magic == CGROUP_SUPER_MAGIC ||
 		    magic == CGROUP2_SUPER_MAGIC) {
-			if (succeeded)
+			if (succeeded && !(magic == PROC_SUPER_MAGIC && of_own_process(inode)))
 				did(sandbox, MARK_KERNEL);
 			return;
 		}

@@ -92,6 +92,12 @@ struct dentry {
 	struct inode *d_inode;
 };
 
+/* An inode of procfs lies inside this; pid is that of the process whose file it is, NULL for the system's own. */
+struct proc_inode {
+	struct pid *pid;
+	struct inode vfs_inode;
+};
+
 /* An overlay inode lies inside this; __upperdentry is set from the copy-up on. */
 struct ovl_inode {
 	struct inode vfs_inode;
@@ -129,6 +135,7 @@ struct task_struct {
 	pid_t pid;
 	pid_t tgid;
 	struct task_struct *parent;
+	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct mm_struct *mm;
 	struct files_struct *files;

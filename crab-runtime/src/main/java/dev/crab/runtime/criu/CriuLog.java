@@ -6,12 +6,16 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+import java.util.regex.Pattern;
 
 /** Picks the evidence out of CRIU's log. */
 final class CriuLog {
     static final String NAME = "criu.log";
 
+    private static final Pattern TIME = Pattern.compile("^\\(\\d+\\.\\d+\\) *");
     private static final int BEFORE = 3;
     private static final int AFTER = 1;
     private static final int MAX_LINES = 40;
@@ -45,14 +49,20 @@ final class CriuLog {
             }
         }
         List<String> excerpt = new ArrayList<>();
+        Set<String> said = new HashSet<>();
         for (int i = any ? 0 : Math.max(0, lines.size() - MAX_LINES); i < lines.size(); i++) {
             if (excerpt.size() == MAX_LINES) {
                 excerpt.add("…");
                 break;
             }
             if (!any || wanted[i]) {
-                excerpt.add(lines.get(i));
-            } else if (i > 0 && wanted[i - 1]) {
+                // It tries some things again and again: once is enough to know.
+                if (said.add(TIME.matcher(lines.get(i)).replaceFirst(""))) {
+                    excerpt.add(lines.get(i));
+                }
+            } else if (i > 0
+                    && wanted[i - 1]
+                    && !excerpt.get(excerpt.size() - 1).equals("…")) {
                 excerpt.add("…");
             }
         }

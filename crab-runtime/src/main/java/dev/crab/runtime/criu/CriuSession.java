@@ -30,7 +30,7 @@ public final class CriuSession implements AutoCloseable {
 
     private static final Duration END = Duration.ofSeconds(5);
     private static final int GHOST_LIMIT = 64 << 20;
-    private static final int FREEZE_SECONDS = 10;
+    private static final int FREEZE_SECONDS = 3;
 
     private final ChildProcess process;
     private final CriuConnection connection;

@@ -139,6 +139,7 @@ final class Capture {
     }
 
     private Captured dump(boolean survivors) {
+        checkNotTraced();
         try {
             return dump(survivors, false);
         } catch (CriuFailure quiet) {
@@ -159,8 +160,7 @@ final class Capture {
         Path images = work.make("dump");
         boolean dumped = false;
         try (CriuSession session = criu.session(processes.networkNamespace())) {
-            DumpRequest request =
-                    new DumpRequest(processes.initPid(), images, processes.cgroup(), WATCH_PATHS);
+            DumpRequest request = new DumpRequest(processes.initPid(), images, processes.cgroup(), WATCH_PATHS);
             long frozen = session.dump(
                     request,
                     (phase, pid) -> {
@@ -202,6 +202,14 @@ final class Capture {
         checkComplete();
         ProcessTable.checkSessions(sandbox.id(), table);
         hook.taken();
+    }
+
+    private void checkNotTraced() {
+        try {
+            ProcessTable.checkNotTraced(sandbox.id(), ProcessTable.members(processes.cgroup()));
+        } catch (IOException e) {
+            throw failed("its processes cannot be listed: " + e, e);
+        }
     }
 
     /** Whoever is in the sandbox's cgroup without descending from its pid 1 is not in the dump. */

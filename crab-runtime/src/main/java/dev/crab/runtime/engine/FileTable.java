@@ -64,8 +64,7 @@ final class FileTable {
      * Describes a tree that does not change. Digests are taken over from an earlier table of the same volume where that is safe; if that
      * table turns out to be damaged, everything is read.
      */
-    static Written write(
-            ObjectStore store, String name, Path upper, Instant takenAt, @Nullable ObjectRef earlier) {
+    static Written write(ObjectStore store, String name, Path upper, Instant takenAt, @Nullable ObjectRef earlier) {
         if (earlier != null) {
             try (Lines lines = new Lines(store, earlier)) {
                 Written written = write(store, name, upper, takenAt, lines);
@@ -82,8 +81,7 @@ final class FileTable {
         return write(store, name, upper, takenAt, (Lines) null);
     }
 
-    private static Written write(
-            ObjectStore store, String name, Path upper, Instant takenAt, @Nullable Lines earlier) {
+    private static Written write(ObjectStore store, String name, Path upper, Instant takenAt, @Nullable Lines earlier) {
         long[] entries = new long[1];
         ObjectRef ref = store.write(name, raw -> {
             OutputStream zstd = new ZstdOutputStreamNoFinalizer(new DumpFile.Unclosed(raw), LEVEL).setChecksum(true);
@@ -201,8 +199,7 @@ final class FileTable {
                     throw CrabException.of(
                             ErrorCode.FORMAT_UNKNOWN,
                             "file table " + ref.name() + " cannot be read",
-                            "its format has version " + header.version() + ", and " + VERSION
-                                    + " is the newest known",
+                            "its format has version " + header.version() + ", and " + VERSION + " is the newest known",
                             "use the version of Crab that wrote it, or a newer one");
                 }
                 this.takenAt = header.takenAt();

@@ -74,6 +74,27 @@ final class ProcessTable {
                 .toList();
     }
 
+    /**
+     * Refuses processes that are traced: CRIU, which has to trace them itself, would hold the sandbox still for seconds until it gave up.
+     */
+    static void checkNotTraced(String sandboxId, List<Integer> members) {
+        for (int pid : members) {
+            try {
+                Map<String, String> status = status(pid);
+                if (!value(status, "TracerPid").equals("0")) {
+                    throw CrabException.of(
+                            ErrorCode.CAPTURE_FAILED,
+                            "processes of sandbox " + sandboxId + " cannot be captured",
+                            "process " + inner(status, "NSpid") + " (" + value(status, "Name")
+                                    + ") is being traced (ptrace)",
+                            "end the debugger or tracer that holds it");
+                }
+            } catch (IOException e) {
+                // Ended since it was listed.
+            }
+        }
+    }
+
     private ProcessEntry entry(int pid, Map<Integer, String> links, Map<String, String> listening) throws IOException {
         Map<String, String> status = field(pid);
         List<String> kinds = new ArrayList<>();
@@ -199,8 +220,7 @@ final class ProcessTable {
                     int colon = fields[1].lastIndexOf(':');
                     int port = Integer.parseInt(fields[1].substring(colon + 1), 16);
                     sockets.put(
-                            "socket:[" + fields[9] + "]",
-                            protocol + " " + fields[1].substring(0, colon) + " " + port);
+                            "socket:[" + fields[9] + "]", protocol + " " + fields[1].substring(0, colon) + " " + port);
                 }
             }
         }

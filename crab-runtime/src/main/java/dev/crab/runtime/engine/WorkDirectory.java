@@ -64,7 +64,10 @@ final class WorkDirectory implements AutoCloseable {
 
     private static String nameOf(ProcessHandle process) {
         return process.pid() + "-"
-                + process.info().startInstant().map(start -> start.toEpochMilli()).orElse(0L);
+                + process.info()
+                        .startInstant()
+                        .map(start -> start.toEpochMilli())
+                        .orElse(0L);
     }
 
     private static boolean isOwned(Path directory) {

@@ -99,16 +99,21 @@ final class Retention {
     /** Removes a manifest that was not committed after all, with what was written for it. */
     void takeBack(Manifest manifest) {
         store.manifests().delete(manifest.generation());
-        Set<String> othersObjects = new HashSet<>();
-        String own = Names.checkpoint(store.session(), manifest.generation());
-        for (ObjectRef ref : manifest.objects()) {
-            if (!ref.name().equals(own)
-                    && !ref.name().startsWith(own + ".")
-                    && !ref.name().startsWith(own + "-")) {
-                othersObjects.add(ref.name());
+        forgetObjects(manifest.generation());
+        FileImage files = manifest.checkpoint().files();
+        if (files.generation() == manifest.generation()) {
+            delete(files.snapshotId());
+        }
+    }
+
+    /** Removes the objects that were written for a generation that did not come to be. */
+    void forgetObjects(long generation) {
+        String own = Names.checkpoint(store.session(), generation);
+        for (String name : store.objects().list(own)) {
+            if (name.equals(own) || name.startsWith(own + ".")) {
+                store.objects().delete(name);
             }
         }
-        forget(manifest, othersObjects, Set.of());
     }
 
     private void forget(Manifest manifest, Set<String> neededObjects, Set<String> neededSnapshots) {

@@ -219,7 +219,10 @@ final class TurnCommitter {
             return persisted;
         } finally {
             if (!done) {
-                Quietly.all(store.session(), () -> services.engine().discard(captured));
+                Quietly.all(
+                        store.session(),
+                        () -> services.engine().discard(captured),
+                        () -> retention.forgetObjects(generation));
             }
         }
     }

@@ -83,9 +83,7 @@ class CriuClientTest {
         try (CriuSession session = client.session(NETWORK)) {
             session.join(List.of(cgroup));
             pid = session.restore(
-                    new RestoreRequest(directory.resolve("images"), null),
-                    (phase, root) -> phases.add(phase),
-                    false);
+                    new RestoreRequest(directory.resolve("images"), null), (phase, root) -> phases.add(phase), false);
         }
         assertThat(pid).isEqualTo(shell.pid());
         assertThat(phases).contains(CriuPhase.PRE_RESUME).endsWith(CriuPhase.POST_RESUME);
@@ -152,9 +150,7 @@ class CriuClientTest {
         try (CriuSession session = client.session(NETWORK)) {
             assertThatExceptionOfType(CriuFailure.class)
                     .isThrownBy(() -> session.restore(
-                            new RestoreRequest(directory.resolve("images"), null),
-                            (phase, pid) -> {},
-                            false))
+                            new RestoreRequest(directory.resolve("images"), null), (phase, pid) -> {}, false))
                     .satisfies(e -> assertThat(e.kind()).isEqualTo(CriuFailure.Kind.REFUSED))
                     .withMessageContaining("pstree");
         }

@@ -21,12 +21,12 @@ import org.junit.jupiter.api.io.TempDir;
 
 class BtrfsSnapshotterTest extends SnapshotterSuite {
     private static final long SIZE = 512L << 20;
-    private static DataDirectory data;
+    private static TestDataDirectory data;
     private static BtrfsSnapshotter snapshotter;
 
     @BeforeAll
     static void open() throws IOException {
-        data = new DataDirectory();
+        data = new TestDataDirectory();
         snapshotter = BtrfsSnapshotter.open(data.path(), SIZE);
     }
 
@@ -57,7 +57,7 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
 
     @Test
     void open_findsAgainWhatWasStoredAfterARelease() throws IOException {
-        try (DataDirectory own = new DataDirectory()) {
+        try (TestDataDirectory own = new TestDataDirectory()) {
             BtrfsSnapshotter first = BtrfsSnapshotter.open(own.path(), SIZE);
             Volume volume = first.createVolume("v");
             Files.writeString(volume.upper().resolve("file"), "kept");
@@ -76,7 +76,7 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
     @Test
     void open_fromManyThreadsMountsOnce() throws Exception {
         ExecutorService threads = Executors.newFixedThreadPool(4);
-        try (DataDirectory own = new DataDirectory()) {
+        try (TestDataDirectory own = new TestDataDirectory()) {
             List<Future<?>> opened = new ArrayList<>();
             for (int i = 0; i < 4; i++) {
                 String name = "v" + i;

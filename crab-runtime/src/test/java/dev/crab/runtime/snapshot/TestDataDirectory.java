@@ -8,10 +8,10 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /** A data directory for tests, on disk, that leaves nothing behind. */
-public final class DataDirectory implements AutoCloseable {
+public final class TestDataDirectory implements AutoCloseable {
     private final Path path;
 
-    public DataDirectory() throws IOException {
+    public TestDataDirectory() throws IOException {
         path = Files.createTempDirectory(Path.of("/var/tmp"), "crab-test-").toRealPath();
     }
 
