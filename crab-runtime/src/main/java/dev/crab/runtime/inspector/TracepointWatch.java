@@ -54,7 +54,8 @@ final class TracepointWatch implements TurnInspector.Watch {
         BpfMap map = null;
         try {
             // In Crab's own pid namespace, every process beside Crab would seem to be the sandbox's.
-            boolean own = pidNamespace != Processes.pidNamespace((int) ProcessHandle.current().pid());
+            boolean own = pidNamespace
+                    != Processes.pidNamespace((int) ProcessHandle.current().pid());
             map = programs.follow(cgroupId, target.initPid(), pidNamespace, own);
             this.touched = map;
             this.base = programs.advance();

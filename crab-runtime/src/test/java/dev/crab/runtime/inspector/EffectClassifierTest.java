@@ -22,7 +22,17 @@ class EffectClassifierTest {
             Map<ProcessRef, Holdings> holdings,
             @Nullable List<FileChange> changes) {
         return new Evidence(
-                marks, "", List.of(), List.of(), List.of(SURVIVOR), Set.of(), Set.of(), touched, holdings, changes, null);
+                marks,
+                "",
+                List.of(),
+                List.of(),
+                List.of(SURVIVOR),
+                Set.of(),
+                Set.of(),
+                touched,
+                holdings,
+                changes,
+                null);
     }
 
     private static List<String> rules(TurnEffects effects) {
@@ -40,7 +50,8 @@ class EffectClassifierTest {
     void failure_isFull() {
         TurnEffects effects = EffectClassifier.classify(Evidence.failed("no such file"));
         assertThat(effects.effect()).isEqualTo(Effect.FULL);
-        assertThat(effects.reasons()).containsExactly(new EffectReason("inspection-failed", Effect.FULL, List.of("no such file")));
+        assertThat(effects.reasons())
+                .containsExactly(new EffectReason("inspection-failed", Effect.FULL, List.of("no such file")));
     }
 
     @ParameterizedTest
@@ -49,12 +60,11 @@ class EffectClassifierTest {
         Effect effect = EffectClassifier.classify(
                         evidence(EnumSet.of(mark), Evidence.Touched.NOTHING, Map.of(SURVIVOR, NOTHING), List.of()))
                 .effect();
-        Effect expected =
-                switch (mark) {
-                    case PATH_CALL, FILE_WRITE, INODE_DIRTY, MEMORY_FILE, PIPE, SOCKET, TERMINAL -> Effect.NONE;
-                    case OTHER_PROCESS, IPC, MOUNT, KERNEL -> Effect.PROCESSES;
-                    case ASYNC_IO, UNKNOWN_CALL, FOREIGN_ABI, UNREADABLE, OVERFLOW, LEFT_CGROUP -> Effect.FULL;
-                };
+        Effect expected = switch (mark) {
+            case PATH_CALL, FILE_WRITE, INODE_DIRTY, MEMORY_FILE, PIPE, SOCKET, TERMINAL -> Effect.NONE;
+            case OTHER_PROCESS, IPC, MOUNT, KERNEL -> Effect.PROCESSES;
+            case ASYNC_IO, UNKNOWN_CALL, FOREIGN_ABI, UNREADABLE, OVERFLOW, LEFT_CGROUP -> Effect.FULL;
+        };
         assertThat(effect).isEqualTo(expected);
     }
 
@@ -89,7 +99,8 @@ class EffectClassifierTest {
 
     @Test
     void alwaysInspector_savesEverything() {
-        InspectionTarget target = new InspectionTarget("x", java.nio.file.Path.of("/"), 1, java.nio.file.Path.of("/"), java.nio.file.Path.of("/"));
+        InspectionTarget target = new InspectionTarget(
+                "x", java.nio.file.Path.of("/"), 1, java.nio.file.Path.of("/"), java.nio.file.Path.of("/"));
         try (TurnInspector inspector = new AlwaysInspector();
                 TurnInspector.Watch watch = inspector.watch(target)) {
             watch.begin();

@@ -39,8 +39,9 @@ class TracepointInspectorTest extends TurnInspectorSuite {
         Files.writeString(elsewhere.resolve("cgroup.procs"), Long.toString(pid));
         TurnEffects effects = watch.judge();
         Files.writeString(cgroup.resolve("cgroup.procs"), Long.toString(pid));
-        await().pollInterval(2, TimeUnit.MILLISECONDS).until(() -> Files.readAllLines(elsewhere.resolve("cgroup.procs"))
-                .isEmpty());
+        await().pollInterval(2, TimeUnit.MILLISECONDS)
+                .until(() ->
+                        Files.readAllLines(elsewhere.resolve("cgroup.procs")).isEmpty());
         Files.delete(elsewhere);
         assertThat(effects.effect()).isEqualTo(Effect.FULL);
         assertThat(effects.reasons()).extracting(EffectReason::rule).contains("left-cgroup", "process-set-differs");
@@ -50,7 +51,9 @@ class TracepointInspectorTest extends TurnInspectorSuite {
     void moreObjectsThanTheMapHolds_isFull() {
         prepare("mkdir many; for i in $(seq 17000); do echo many/$i; done > /work/names");
         watch.begin();
-        sandbox.run(shell("/usr/bin/python3 -c 'for n in open(\"/work/names\"):\n open(n.strip(), \"w\").write(\"x\")'; rm -r many"));
+        sandbox.run(
+                shell(
+                        "/usr/bin/python3 -c 'for n in open(\"/work/names\"):\n open(n.strip(), \"w\").write(\"x\")'; rm -r many"));
         TurnEffects effects = watch.judge();
         assertThat(effects.effect()).isEqualTo(Effect.FULL);
         assertThat(effects.reasons()).extracting(EffectReason::rule).contains("overflow");

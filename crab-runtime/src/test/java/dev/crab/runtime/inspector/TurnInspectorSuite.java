@@ -149,7 +149,8 @@ abstract class TurnInspectorSuite {
     String shell(String bash) {
         return "cd /work/" + directory + "; K() { /usr/bin/python3 -B /work/kinds.py \"$@\"; }\n"
                 + "S=$(cat /work/survivor 2>/dev/null)\n"
-                + bash.replace("; kill", // the survivor may have been made by the same line
- "; S=$(cat /work/survivor 2>/dev/null); kill");
+                + bash.replace(
+                        "; kill", // the survivor may have been made by the same line
+                        "; S=$(cat /work/survivor 2>/dev/null); kill");
     }
 }
