@@ -57,7 +57,8 @@ final class CriuConnection implements AutoCloseable {
 
     void send(Rpc.Request request) {
         // A failed write closes the channel, and the reader learns of it.
-        channel.writeAndFlush(Unpooled.wrappedBuffer(request.toByteArray()), channel.voidPromise());
+        ChannelFuture unused =
+                channel.writeAndFlush(Unpooled.wrappedBuffer(request.toByteArray()), channel.voidPromise());
     }
 
     /**
