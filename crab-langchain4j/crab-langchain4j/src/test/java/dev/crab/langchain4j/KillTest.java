@@ -25,6 +25,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 class KillTest {
     private static final ObjectMapper JSON = new ObjectMapper();
 
+    private final Path data = RealSandbox.newData();
+
     @TempDir
     Path work;
 
@@ -38,10 +40,11 @@ class KillTest {
                 .calls("c2", call("c3", "C"), new ScriptedModel.Call("m1", "mail", "text", "hello"))
                 .calls("m1", call("c4", "D"))
                 .says("c4", "all done");
-        run(directory, null);
+        run(directory, "whole", null);
         whole = outcome;
         assertThat(model.requests()).hasSize(5);
-        assertThat(whole.path("log").asText()).isEqualTo("A\nB\nC\nD\n");
+        assertThat(whole.path("log").asText()).isEqualTo("A\nB\nC\nD");
+        assertThat(whole.path("count").asText()).isEqualTo("5");
     }
 
     private static ScriptedModel.Call call(String id, String line) {
@@ -51,6 +54,7 @@ class KillTest {
     @AfterAll
     void stop() {
         model.close();
+        RealSandbox.remove(data);
     }
 
     @ParameterizedTest
@@ -59,19 +63,19 @@ class KillTest {
         "tool.before@1, 5", "tool.before@2, 5", "tool.before@3, 5", "tool.before@4, 5", "tool.before@5, 5",
         "tool.inside@1, 5", "tool.inside@2, 5", "tool.inside@3, 5", "tool.inside@4, 5", "tool.inside@5, 5",
         "tool.after@1, 5", "tool.after@2, 5", "tool.after@3, 5", "tool.after@4, 5", "tool.after@5, 5",
-        "turn.boundary@1, 6", "turn.boundary@2, 6", "turn.boundary@3, 6",
-        "commit.recorded@1, 6", "commit.recorded@2, 6", "commit.recorded@3, 6"
+        "turn.boundary@2, 6", "turn.boundary@3, 6", "turn.boundary@4, 6",
+        "commit.recorded@2, 6", "commit.recorded@3, 6", "commit.recorded@4, 6"
     })
     void agent_killedAtPoint_endsAsIfUncrashed(String point, int requestsAtMost) throws Exception {
         int requestsBefore = model.requests().size();
-        Path killed = work;
-        run(killed, point);
+        String session = point.replace('.', '-').replace('@', '-');
+        run(work, session, point);
         assertThat(outcome).as("the agent must not have finished").isNull();
-        run(killed, null);
+        run(work, session, null);
 
         assertThat(outcome).isEqualTo(whole);
         assertThat(model.requests().size() - requestsBefore).isBetween(5, requestsAtMost);
-        List<String> executions = Files.readAllLines(killed.resolve("executions"));
+        List<String> executions = Files.readAllLines(work.resolve("executions"));
         int turn = turnOf(point);
         assertThat(count(executions, "append A")).isEqualTo(turn == 1 && ranBefore(point, 1) ? 2 : 1);
         assertThat(count(executions, "append C")).isLessThanOrEqualTo(turn == 2 ? 2 : 1);
@@ -86,7 +90,8 @@ class KillTest {
         if (point.startsWith("tool")) {
             return times <= 2 ? 1 : times <= 4 ? 2 : 3;
         }
-        return times;
+        // The first commit is the preparation's.
+        return point.startsWith("response") ? times : times - 1;
     }
 
     private static boolean ranBefore(String point, int tool) {
@@ -105,7 +110,7 @@ class KillTest {
     private JsonNode outcome;
 
     /** Runs the agent to its end, or until it reaches the point, where it is killed. */
-    private void run(Path directory, String point) throws Exception {
+    private void run(Path directory, String session, String point) throws Exception {
         Files.createDirectories(directory);
         outcome = null;
         List<String> command = new ArrayList<>(List.of(
@@ -115,12 +120,12 @@ class KillTest {
                 "-XX:TieredStopAtLevel=1",
                 "-XX:+UseSerialGC",
                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"));
-        command.addAll(RuntimeMode.jvmOptions(directory));
+        command.add("-Dcrab.data=" + data);
         if (point != null) {
             command.add("-Dcrab.fault=" + point);
         }
         command.addAll(List.of(
-                KillableAgent.class.getName(), model.baseUrl(), directory.toString(), RuntimeMode.name()));
+                KillableAgent.class.getName(), model.baseUrl(), directory.toString(), session));
         File errors = directory.resolve("errors").toFile();
         Process process = new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.appendTo(errors))

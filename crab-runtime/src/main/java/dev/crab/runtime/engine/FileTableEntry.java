@@ -78,7 +78,19 @@ record FileTableEntry(
 
     FileTableEntry withDigest(String newDigest) {
         return new FileTableEntry(
-                path, type, mode, uid, gid, size, modified, changed, inode, links, target, device, attributes,
+                path,
+                type,
+                mode,
+                uid,
+                gid,
+                size,
+                modified,
+                changed,
+                inode,
+                links,
+                target,
+                device,
+                attributes,
                 newDigest);
     }
 

@@ -61,7 +61,7 @@ final class AgentProcess {
         try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
             for (String line = out.readLine(); line != null; line = out.readLine()) {
                 if (line.startsWith(FAULT)) {
-                    process.destroyForcibly(); // SIGKILL
+                    process.toHandle().destroyForcibly(); // SIGKILL; Process.destroyForcibly would close the stream, too
                     killedAt.add(line.substring(FAULT.length()));
                 } else if (!Events.parse(line, event -> {
                     finished[0] |= event.kind().equals("finished");
