@@ -289,7 +289,8 @@ final class Capture {
         }
         if (free < RESERVE) {
             WorkDirectory.delete(images);
-            throw full(free + " bytes are free for its dump at " + images + ", " + RESERVE + " are kept in reserve", null);
+            throw full(
+                    free + " bytes are free for its dump at " + images + ", " + RESERVE + " are kept in reserve", null);
         }
     }
 

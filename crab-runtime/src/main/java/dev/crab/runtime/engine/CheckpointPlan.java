@@ -20,8 +20,7 @@ public record CheckpointPlan(
         @Nullable CheckpointImage previous,
         boolean processesGivenUp) {
     /** A plan that gives nothing up. */
-    public CheckpointPlan(
-            String snapshotId, Effect effect, boolean dumpNeeded, @Nullable CheckpointImage previous) {
+    public CheckpointPlan(String snapshotId, Effect effect, boolean dumpNeeded, @Nullable CheckpointImage previous) {
         this(snapshotId, effect, dumpNeeded, previous, false);
     }
 }

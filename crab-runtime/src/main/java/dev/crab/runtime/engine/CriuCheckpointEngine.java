@@ -126,8 +126,8 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
                         criu.features().version(),
                         System.getProperty("os.version", "unknown"));
             } else {
-                boolean earlierDumpServes = captured.survivors()
-                        && !captured.plan().processesGivenUp();
+                boolean earlierDumpServes =
+                        captured.survivors() && !captured.plan().processesGivenUp();
                 processes = earlierDumpServes && previous != null ? previous.processes() : null;
             }
         } finally {

@@ -57,7 +57,8 @@ class DamageTest {
 
     @Test
     void missingManifest_isRefusedUntilItIsBack() throws IOException {
-        Path file = CheckpointStore.manifests(fixture.runtime().data(), "damaged").file(1);
+        Path file =
+                CheckpointStore.manifests(fixture.runtime().data(), "damaged").file(1);
         byte[] intact = Files.readAllBytes(file);
         Files.delete(file);
         assertRefused(ErrorCode.GENERATION_UNKNOWN, file.toString());
@@ -117,9 +118,13 @@ class DamageTest {
                     SessionFixture.ask(session.sandbox());
                     Path filler = disk.root().resolve("filler");
                     fill(filler);
-                    assertThatThrownBy(() -> second.commit(position(2))).isInstanceOfSatisfying(
-                            CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.DISK_FULL));
-                    assertThat(peek(session.sandbox())).as("the sandbox runs on").isEqualTo(2);
+                    assertThatThrownBy(() -> second.commit(position(2)))
+                            .isInstanceOfSatisfying(
+                                    CrabException.class,
+                                    e -> assertThat(e.code()).isEqualTo(ErrorCode.DISK_FULL));
+                    assertThat(peek(session.sandbox()))
+                            .as("the sandbox runs on")
+                            .isEqualTo(2);
                     assertThat(small.runtime().archive("full").turns()).hasSize(1);
                     Files.delete(filler);
                     assertThat(second.commit(position(2)).saved()).isEqualTo(Saved.PROCESSES_AND_FILES);
@@ -150,7 +155,9 @@ class DamageTest {
             assertThatThrownBy(() -> turn.commit(position(1)))
                     .isInstanceOfSatisfying(
                             CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.CAPTURE_FAILED));
-            assertThat(run(session.sandbox(), "pgrep -c python3")).as("the sandbox runs on").isEqualTo("2");
+            assertThat(run(session.sandbox(), "pgrep -c python3"))
+                    .as("the sandbox runs on")
+                    .isEqualTo("2");
             run(session.sandbox(), "pkill python3; while pgrep python3; do sleep 0.01; done");
             assertThat(turn.commit(position(1)).saved()).isEqualTo(Saved.FILES);
         }
