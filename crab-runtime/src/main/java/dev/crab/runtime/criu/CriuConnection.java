@@ -55,6 +55,7 @@ final class CriuConnection implements AutoCloseable {
         }
     }
 
+    @SuppressWarnings("FutureReturnValueIgnored") // a void promise tells nothing
     void send(Rpc.Request request) {
         // A failed write closes the channel, and the reader learns of it.
         ChannelFuture unused =

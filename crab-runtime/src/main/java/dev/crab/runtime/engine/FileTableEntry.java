@@ -34,7 +34,9 @@ import org.jspecify.annotations.Nullable;
 @JsonInclude(JsonInclude.Include.NON_DEFAULT)
 @SuppressWarnings("ArrayRecordComponent") // compared piece by piece in differenceTo
 record FileTableEntry(
-        @JsonInclude(JsonInclude.Include.ALWAYS) @JsonProperty("p") String path,
+        @JsonInclude(JsonInclude.Include.ALWAYS) @JsonProperty("p")
+        String path,
+
         @JsonProperty("t") String type,
         @JsonProperty("m") int mode,
         @JsonProperty("u") long uid,
