@@ -8,6 +8,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One run for each crash point: killed there, started again, and compared with the run that was not killed.
@@ -50,12 +51,25 @@ final class CrashMatrix {
         this.narrator = narrator;
     }
 
-    /** The crash points of the uncrashed run, and those of a restore. */
-    static List<List<String>> points(AgentRun reference) {
+    /**
+     * The crash points of the uncrashed run, and those of a restore.
+     *
+     * @param name only passings of that point; {@code all} or null for every one
+     * @throws IllegalArgumentException if there is none of that name
+     */
+    static List<List<String>> points(AgentRun reference, @Nullable String name) {
         Stream<List<String>> passed = reference.points().stream().map(List::of);
         Stream<List<String>> restore = BEFORE_RESTORE.stream()
                 .flatMap(before -> RESTORE_POINTS.stream().map(point -> List.of(before, point + "@1")));
-        return Stream.concat(passed, restore).toList();
+        List<List<String>> points = Stream.concat(passed, restore)
+                .filter(point -> name == null
+                        || name.equals("all")
+                        || point.get(point.size() - 1).startsWith(name + "@"))
+                .toList();
+        if (points.isEmpty()) {
+            throw new IllegalArgumentException("no point of that name is ever passed: " + name);
+        }
+        return points;
     }
 
     /** Runs them all, {@code parallel} at a time. */

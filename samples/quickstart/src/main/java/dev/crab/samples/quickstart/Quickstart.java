@@ -38,9 +38,9 @@ public final class Quickstart implements Callable<Integer> {
 
     @Option(
             names = "--crash-at",
-            paramLabel = "all|POINT@N",
-            description =
-                    "Kill at the N-th passing of a fault point (tool.inside@20), or make one run for each point there is.")
+            paramLabel = "all|POINT|POINT@N",
+            description = "Kill at the N-th passing of a fault point (tool.inside@20); or make one run for each passing of that point,"
+                    + " or for each passing of every point there is (all).")
     private @Nullable String crashAt;
 
     @Option(
@@ -108,7 +108,7 @@ public final class Quickstart implements Callable<Integer> {
                 AgentRunner runner = new AgentRunner(model, !unprotected)) {
             if (real) {
                 result = realModel(runner, sessions, narrator);
-            } else if ("all".equals(crashAt)) {
+            } else if (crashAt != null && crashAt.indexOf('@') < 0) {
                 result = matrix(runner, sessions, narrator);
             } else {
                 result = scripted(runner, sessions, narrator);
@@ -177,7 +177,7 @@ public final class Quickstart implements Callable<Integer> {
         narrator.say("");
         long start = System.nanoTime();
         AgentRun reference = reference(runner, sessions, narrator, pace, true);
-        List<List<String>> points = CrashMatrix.points(reference);
+        List<List<String>> points = CrashMatrix.points(reference, crashAt);
         narrator.say("");
         narrator.say("2. " + points.size() + " runs, each killed at another point and started again");
         CrashMatrix crashes = new CrashMatrix(runner, sessions, pace, reference, narrator);
