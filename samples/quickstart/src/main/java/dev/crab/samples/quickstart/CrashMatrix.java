@@ -8,7 +8,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * One run for each crash point: killed there, started again, and compared with the run that was not killed.
@@ -18,6 +17,12 @@ import org.jspecify.annotations.Nullable;
  * second one during the restore, and the third one has to get to the end.
  */
 final class CrashMatrix {
+    /** Names the points that a crash matrix has to have. */
+    static final String ALL = "all";
+
+    /** Names all points that there are. */
+    static final String EVERY = "every";
+
     /** Points passed while a sandbox comes back. */
     private static final List<String> RESTORE_POINTS =
             List.of("restore.begin", "restore.prepared", "restore.processes", "restore.verified");
@@ -54,22 +59,30 @@ final class CrashMatrix {
     /**
      * The crash points of the uncrashed run, and those of a restore.
      *
-     * @param name only passings of that point; {@code all} or null for every one
+     * @param name only passings of that point; {@value #ALL} for turn boundaries, the inside of tool calls, and everything from the start
+     *     of a capture to the end of a commit; {@value #EVERY} for those and all the rest, many of them moments in which nothing happens
      * @throws IllegalArgumentException if there is none of that name
      */
-    static List<List<String>> points(AgentRun reference, @Nullable String name) {
+    static List<List<String>> points(AgentRun reference, String name) {
         Stream<List<String>> passed = reference.points().stream().map(List::of);
         Stream<List<String>> restore = BEFORE_RESTORE.stream()
                 .flatMap(before -> RESTORE_POINTS.stream().map(point -> List.of(before, point + "@1")));
         List<List<String>> points = Stream.concat(passed, restore)
-                .filter(point -> name == null
-                        || name.equals("all")
-                        || point.get(point.size() - 1).startsWith(name + "@"))
+                .filter(point -> isMeant(point.get(point.size() - 1), name))
                 .toList();
         if (points.isEmpty()) {
             throw new IllegalArgumentException("no point of that name is ever passed: " + name);
         }
         return points;
+    }
+
+    private static boolean isMeant(String passing, String name) {
+        String point = passing.substring(0, passing.indexOf('@'));
+        return switch (name) {
+            case EVERY -> true;
+            case ALL -> point.matches("(capture|persist|manifest|commit|restore)\\..*|turn\\.boundary|tool\\.inside");
+            default -> point.equals(name);
+        };
     }
 
     /** Runs them all, {@code parallel} at a time. */
