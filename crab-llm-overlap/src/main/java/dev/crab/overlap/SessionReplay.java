@@ -59,6 +59,7 @@ public final class SessionReplay {
         SessionReplay replay = new SessionReplay(session.journal());
         List<JournalRecord> recovered = session.journal().recovered();
         recovered.forEach(replay::apply);
+        recovered.forEach(replay::reportOf);
         if (!recovered.isEmpty()) {
             ObjectNode open = node().put("turn", 0).put(WATERMARK, -1);
             if (session.recovery() instanceof SandboxSession.Recovery.Restored restored) {
@@ -134,6 +135,33 @@ public final class SessionReplay {
             } catch (IllegalArgumentException e) {
                 LOG.warn("A turn's report in the journal cannot be read: {}", e.getMessage());
             }
+        }
+    }
+
+    /** A process may die between a commit and its report: then the commit record has to do, which knows no reasons and no window. */
+    private void reportOf(JournalRecord commit) {
+        ObjectNode body = commit.body();
+        long turn = body.path("turn").asLong();
+        if (!commit.kind().equals("commit")
+                || reports.stream().anyMatch(report -> report.committed() && report.turn() == turn)) {
+            return;
+        }
+        List<String> tools = new ArrayList<>();
+        body.path("position").path("tools").forEach(name -> tools.add(name.asText()));
+        ObjectNode report = node();
+        report.put("turn", turn)
+                .put("committed", true)
+                .put("effect", body.path("effect").asText())
+                .put("saved", body.path("saved").asText())
+                .put("bytes", body.path("bytes").asLong())
+                .put("captureNanos", body.path("captureNanos").asLong())
+                .put("freezeNanos", body.path("freezeNanos").asLong());
+        tools.forEach(report.putArray("tools")::add);
+        try {
+            reports.add(TurnReport.fromJson(report));
+            reports.sort(Comparator.comparingLong(TurnReport::turn));
+        } catch (IllegalArgumentException e) {
+            LOG.warn("The commit of turn {} cannot be reported: {}", turn, e.getMessage());
         }
     }
 

@@ -296,6 +296,7 @@ public final class TurnCoordinator implements AutoCloseable {
         // No tool runs: every result that the sandbox contains is in the journal, and nothing after it is in the
         // sandbox.
         position.put(SessionReplay.WATERMARK, replay.lastSequence());
+        tools.forEach(position.putArray("tools")::add);
         Report report = new Report(current.number(), tools, onlyReadOnly, window, clock.getAsLong());
         open = report;
         duePosition = null;
@@ -339,7 +340,14 @@ public final class TurnCoordinator implements AutoCloseable {
         } else if (finished != null) {
             publish(finished);
         }
-        then.forEach(Runnable::run);
+        for (Runnable one : then) {
+            try {
+                one.run();
+            } catch (RuntimeException e) {
+                // The turn is committed; what was to be noted then is not, so its invocation counts as unfinished.
+                LOG.error("An invocation of session {} ended, and that could not be recorded", session.id(), e);
+            }
+        }
     }
 
     private void endTurn() {
@@ -396,6 +404,13 @@ public final class TurnCoordinator implements AutoCloseable {
     }
 
     private void publish(TurnReport report) {
+        if (report.claimBroken()) {
+            LOG.warn(
+                    "Turn {} of session {} changed the sandbox, though its tools {} are declared read-only",
+                    report.turn(),
+                    session.id(),
+                    report.tools());
+        }
         replay.report(report);
         tell(listener -> listener.turnReported(session.id(), report));
     }

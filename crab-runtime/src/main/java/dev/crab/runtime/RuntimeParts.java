@@ -36,8 +36,8 @@ final class RuntimeParts implements AutoCloseable {
             Snapshotter snapshots = BtrfsSnapshotter.open(config.data());
             made.push(snapshots);
             SandboxFactory factory = new RuncSandboxFactory(config.data());
-            CheckpointEngine engine = CriuCheckpointEngine.open(
-                    config.data(), criu, snapshots, factory, new FileObjectStore(data));
+            CheckpointEngine engine =
+                    CriuCheckpointEngine.open(config.data(), criu, snapshots, factory, new FileObjectStore(data));
             made.push(engine);
             sessions = new SandboxSessions(new SessionServices(
                     data, factory, snapshots, engine, inspector, config.onUncaptured(), config.keepGenerations()));

@@ -12,16 +12,20 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.fault.FaultPoints;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.Content;
+import dev.langchain4j.data.message.TextContent;
 import dev.langchain4j.memory.ChatMemory;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.response.ChatResponse;
 import dev.langchain4j.service.tool.ToolExecutionResult;
 import dev.langchain4j.service.tool.ToolExecutor;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -197,7 +201,7 @@ final class ProtectedInvocation {
                 replay.begun(key, request.name());
             }
             RunningTool tool = RunningTool.of(request.name(), this, key);
-            ToolExecutionResult result = tool.run(live);
+            ToolExecutionResult result = withNotice(tool.run(live));
             FaultPoints.reach("tool.inside");
             replay.finished(key, request.name(), effect, tool.isSandboxUsed(), MessageCodec.result(request, result));
             FaultPoints.reach("tool.after");
@@ -205,6 +209,27 @@ final class ProtectedInvocation {
         } finally {
             turns.toolEnded();
         }
+    }
+
+    /** Nothing that was lost in a restore is kept from the model. */
+    private ToolExecutionResult withNotice(ToolExecutionResult result) {
+        String notice = entry.takeNotice();
+        if (notice == null) {
+            return result;
+        }
+        List<Content> contents = new ArrayList<>(result.resultContents());
+        contents.add(TextContent.from(notice));
+        String text = contents.stream()
+                .map(content -> content instanceof TextContent one ? one.text() : "")
+                .collect(Collectors.joining());
+        boolean textOnly = contents.stream().allMatch(TextContent.class::isInstance);
+        ToolExecutionResult.Builder builder = ToolExecutionResult.builder()
+                .isError(result.isError())
+                .result(result.result())
+                .attributes(result.attributes());
+        return textOnly
+                ? builder.resultText(text).build()
+                : builder.resultContents(contents).build();
     }
 
     /** The service has its answer: the last turn is committed before the caller gets it. */

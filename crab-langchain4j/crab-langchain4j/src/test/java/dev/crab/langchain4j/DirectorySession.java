@@ -155,7 +155,10 @@ final class DirectorySession implements SandboxSession {
             Path target = root.resolve("turn-" + number);
             delete(target);
             copy(live(), target);
-            ObjectNode body = JsonNodeFactory.instance.objectNode().put("turn", number);
+            ObjectNode body = JsonNodeFactory.instance.objectNode()
+                    .put("turn", number)
+                    .put("effect", Effect.FILES.name())
+                    .put("saved", TurnOutcome.Saved.FILES.name());
             body.set("position", position);
             journal.append("commit", body);
             Commit commit = new Commit(number, number, 0, number, Effect.FILES, position);

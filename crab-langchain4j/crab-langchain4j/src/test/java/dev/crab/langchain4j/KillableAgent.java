@@ -18,12 +18,10 @@ import java.nio.file.StandardOpenOption;
 import java.util.List;
 
 /**
- * An agent in a process of its own that a test kills and starts again. Arguments: base URL of the model, work directory,
- * {@code directory} or {@code runtime}. Prints {@code outcome} and one line of JSON.
+ * An agent in a process of its own that a test kills and starts again. Arguments: base URL of the model, work directory, session. Prints
+ * {@code outcome} and one line of JSON.
  */
 final class KillableAgent {
-    static final String SESSION = "kill-test";
-
     private KillableAgent() {}
 
     interface Agent {
@@ -45,7 +43,8 @@ final class KillableAgent {
         @SandboxEffect
         String append(String line) {
             trace(executions, "append " + line);
-            return "now " + sandbox.exec("echo " + line + " >> log; wc -l < log").out().strip() + " lines";
+            String lines = RealSandbox.run(sandbox, "echo " + line + " >> log; wc -l < log");
+            return lines + " lines, count " + RealSandbox.count(sandbox);
         }
 
         @Tool("Sends a mail")
@@ -67,14 +66,9 @@ final class KillableAgent {
     public static void main(String[] arguments) throws IOException {
         String baseUrl = arguments[0];
         Path work = Path.of(arguments[1]);
-        if (arguments[2].equals("directory")) {
-            Crab.configure(CrabOptions.builder()
-                    .opener((id, spec) -> DirectorySession.open(work.resolve("sessions"), id))
-                    .build());
-        } else {
-            Crab.configure(CrabOptions.builder().sandbox(RealSandbox.spec()).build());
-        }
-        Sandbox sandbox = Crab.sandbox(SESSION);
+        String session = arguments[2];
+        Crab.configure(CrabOptions.builder().sandbox(RealSandbox.spec()).build());
+        Sandbox sandbox = Crab.sandbox(session);
         MessageWindowChatMemory memory = MessageWindowChatMemory.builder()
                 .maxMessages(100)
                 .chatMemoryStore(new FileChatMemoryStore(work))
@@ -90,7 +84,8 @@ final class KillableAgent {
                 .chatMemory(memory)
                 .tools(new Tools(sandbox, work.resolve("executions")))
                 .build();
-        try (CrabSession run = Crab.run(SESSION)) {
+        try (CrabSession run = Crab.run(session)) {
+            run.prepare(RealSandbox::startCounter);
             ObjectNode outcome = new ObjectMapper().createObjectNode();
             Result<String> first = agent.work("append A, B, then C, then D");
             Result<String> second = agent.work("again");
@@ -102,7 +97,8 @@ final class KillableAgent {
                             .map(execution -> execution.request().arguments() + " -> " + execution.result())
                             .toList()
                             .toString());
-            outcome.put("log", sandbox.exec("cat log").out());
+            outcome.put("log", RealSandbox.run(sandbox, "cat log"));
+            outcome.put("count", RealSandbox.count(sandbox));
             outcome.put("memory", roles(memory.messages()));
             outcome.put("turns", run.reports().stream().filter(report -> report.committed()).count());
             run.complete();

@@ -34,7 +34,9 @@ import org.jspecify.annotations.Nullable;
 @JsonInclude(JsonInclude.Include.NON_DEFAULT)
 @SuppressWarnings("ArrayRecordComponent") // compared piece by piece in differenceTo
 record FileTableEntry(
-        @JsonInclude(JsonInclude.Include.ALWAYS) @JsonProperty("p") String path,
+        @JsonInclude(JsonInclude.Include.ALWAYS) @JsonProperty("p")
+        String path,
+
         @JsonProperty("t") String type,
         @JsonProperty("m") int mode,
         @JsonProperty("u") long uid,
@@ -80,7 +82,19 @@ record FileTableEntry(
 
     FileTableEntry withDigest(String newDigest) {
         return new FileTableEntry(
-                path, type, mode, uid, gid, size, modified, changed, inode, links, target, device, attributes,
+                path,
+                type,
+                mode,
+                uid,
+                gid,
+                size,
+                modified,
+                changed,
+                inode,
+                links,
+                target,
+                device,
+                attributes,
                 newDigest);
     }
 

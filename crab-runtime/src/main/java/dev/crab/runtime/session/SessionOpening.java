@@ -161,7 +161,11 @@ final class SessionOpening {
 
     private InspectionTarget target(SandboxProcesses processes) {
         return new InspectionTarget(
-                sandboxId, processes.cgroup(), processes.initPid(), processes.volume().upper(), processes.lower());
+                sandboxId,
+                processes.cgroup(),
+                processes.initPid(),
+                processes.volume().upper(),
+                processes.lower());
     }
 
     private Recovery recovery(@Nullable Commit last, int processes, @Nullable Manifest manifest) {

@@ -89,7 +89,9 @@ class CrashTest {
             Workload.run(session2, Workload.TURNS, line -> {});
             Workload.assertStateAfter(session2, Workload.TURNS);
         }
-        assertThat(FIXTURE.stored(session)).as("nothing is left of turns that never committed").allMatch(belongsToAManifest(session));
+        assertThat(FIXTURE.stored(session))
+                .as("nothing is left of turns that never committed")
+                .allMatch(belongsToAManifest(session));
     }
 
     private static Predicate<String> belongsToAManifest(String session) {
@@ -196,7 +198,9 @@ class CrashTest {
             found.put("count", service ? Integer.toString(SessionFixture.peek(session.sandbox())) : "none");
             expected.put("position", turn == 0 ? "null" : Long.toString(turn));
             Commit last = session.lastCommit();
-            found.put("position", last == null ? "null" : last.position().path("message").asText());
+            found.put(
+                    "position",
+                    last == null ? "null" : last.position().path("message").asText());
             assertThat(found).as("state after turn %d", turn).isEqualTo(expected);
         }
     }

@@ -108,9 +108,11 @@ class SandboxSessionTest {
         }
         for (int cycle = 1; cycle <= 3; cycle++) {
             try (SandboxSession session = fixture.open(id)) {
-                assertThat(session.recovery()).isInstanceOfSatisfying(Recovery.Restored.class, restored -> assertThat(
-                                restored.processesRestored())
-                        .isEqualTo(2));
+                assertThat(session.recovery())
+                        .isInstanceOfSatisfying(
+                                Recovery.Restored.class,
+                                restored ->
+                                        assertThat(restored.processesRestored()).isEqualTo(2));
                 Turn turn = session.beginTurn();
                 assertThat(ask(session.sandbox())).as("cycle %d", cycle).isEqualTo(cycle + 1);
                 assertThat(run(session.sandbox(), "cat /proc/" + pid + "/comm")).isEqualTo("python3");
@@ -136,7 +138,9 @@ class SandboxSessionTest {
             session.sandbox().attributes().put("d", "4");
         }
         try (SandboxSession session = fixture.open(id)) {
-            assertThat(session.sandbox().attributes()).containsOnlyKeys("b", "c").containsEntry("c", "3");
+            assertThat(session.sandbox().attributes())
+                    .containsOnlyKeys("b", "c")
+                    .containsEntry("c", "3");
         }
     }
 
@@ -196,8 +200,8 @@ class SandboxSessionTest {
     void commitWhileACommandRuns_isRefusedAndCanBeTriedAgain() {
         try (SandboxSession session = fixture.open(id)) {
             Turn turn = session.beginTurn();
-            CompletableFuture<String> command =
-                    CompletableFuture.supplyAsync(() -> run(session.sandbox(), "touch /srv/started; while [ ! -e /srv/end ]; do sleep 0.01; done; echo ended"));
+            CompletableFuture<String> command = CompletableFuture.supplyAsync(() -> run(
+                    session.sandbox(), "touch /srv/started; while [ ! -e /srv/end ]; do sleep 0.01; done; echo ended"));
             Awaitility.await().until(() -> session.sandbox().listFiles("/srv").size() == 1);
             assertThatThrownBy(() -> turn.commit(position(1))).isInstanceOf(CrabException.class);
             assertThat(session.lastCommit()).isNull();
@@ -342,9 +346,9 @@ class SandboxSessionTest {
         String sandboxId = fixture.runtime().data().sandbox(id);
         Path kill = Path.of("/sys/fs/cgroup/unified/crab", sandboxId, "cgroup.kill");
         Files.writeString(Files.exists(kill) ? kill : Path.of("/sys/fs/cgroup/crab", sandboxId, "cgroup.kill"), "1");
-        Awaitility.await().untilAsserted(() -> assertThatThrownBy(
-                        () -> session.sandbox().exec("true"))
-                .isInstanceOf(CrabException.class));
+        Awaitility.await()
+                .untilAsserted(() ->
+                        assertThatThrownBy(() -> session.sandbox().exec("true")).isInstanceOf(CrabException.class));
         assertCode(ErrorCode.SANDBOX_LOST, () -> second.commit(position(2)));
         session.close();
         try (SandboxSession again = fixture.open(id)) {
@@ -364,7 +368,8 @@ class SandboxSessionTest {
                     session.sandbox().writeFile("/srv/file", new byte[] {(byte) i});
                     assertThat(turn.commit(position(i)).saved()).isEqualTo(Saved.FILES);
                 }
-                Awaitility.await().untilAsserted(() -> assertThat(small.stored(id)).hasSize(7));
+                Awaitility.await()
+                        .untilAsserted(() -> assertThat(small.stored(id)).hasSize(7));
                 List<String> stored = small.stored(id);
                 assertThat(stored).contains("4.json", "5.json", "snapshot " + id + ".g4", "snapshot " + id + ".g5");
             }
@@ -377,6 +382,7 @@ class SandboxSessionTest {
 
     private static void assertCode(ErrorCode code, ThrowingCallable call) {
         assertThatThrownBy(call)
-                .isInstanceOfSatisfying(CrabException.class, e -> assertThat(e.code()).isEqualTo(code));
+                .isInstanceOfSatisfying(
+                        CrabException.class, e -> assertThat(e.code()).isEqualTo(code));
     }
 }

@@ -29,8 +29,7 @@ import java.util.stream.Stream;
  */
 final class SessionFixture implements AutoCloseable {
     /** Counts in memory only: a plus adds one, and whatever it gets it tells the count. */
-    private static final String COUNTER =
-            """
+    private static final String COUNTER = """
             import socket
             listener = socket.socket()
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -45,8 +44,7 @@ final class SessionFixture implements AutoCloseable {
                 peer.close()
             """;
 
-    private static final String ASK =
-            """
+    private static final String ASK = """
             import socket, sys, time
             for attempt in range(200):
                 try:
@@ -143,8 +141,7 @@ final class SessionFixture implements AutoCloseable {
 
     /** Everything in the store that bears the session's name: manifests, objects and snapshots. */
     List<String> stored(String session) {
-        List<String> names = new ArrayList<>(
-                new FileObjectStore(runtime.data()).list(Names.prefix(session)));
+        List<String> names = new ArrayList<>(new FileObjectStore(runtime.data()).list(Names.prefix(session)));
         CheckpointStore.manifests(runtime.data(), session)
                 .generations()
                 .forEach(generation -> names.add(generation + ".json"));
