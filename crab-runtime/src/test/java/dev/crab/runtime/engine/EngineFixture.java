@@ -5,6 +5,7 @@ import dev.crab.runtime.inspector.Effect;
 import dev.crab.runtime.sandbox.ExecRequest;
 import dev.crab.runtime.sandbox.RuncSandboxFactory;
 import dev.crab.runtime.sandbox.Sandbox;
+import dev.crab.runtime.sandbox.SandboxFactory;
 import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
 import dev.crab.runtime.sandbox.SandboxFixture;
 import dev.crab.runtime.sandbox.SandboxSpec;
@@ -63,11 +64,16 @@ final class EngineFixture implements AutoCloseable {
 
     RunningSandbox start(SandboxSpec spec) {
         String id = newId();
-        RunningSandbox sandbox =
-                factory.prepare(id, spec, snapshotter.createVolume(id)).start();
-        engine.attach(sandbox);
-        open.push(sandbox);
-        return sandbox;
+        SandboxFactory.Place place = factory.prepare(id, spec, snapshotter.createVolume(id));
+        try {
+            RunningSandbox sandbox = place.start();
+            engine.attach(sandbox);
+            open.push(sandbox);
+            return sandbox;
+        } catch (RuntimeException e) {
+            place.close();
+            throw e;
+        }
     }
 
     /** Ends a sandbox for good, as a crash would. */

@@ -64,14 +64,14 @@ class FileTreeTest {
 
     @Test
     void links_areNeverFollowed() throws Exception {
-        shell("mkdir d; ln -s .. slash; ln -s d/loop d/loop; ln -s $'odd\\xfftarget' odd");
+        shell("mkdir d; ln -s d slash; ln -s d/loop d/loop; ln -s $'odd\\xfftarget' odd");
         List<String> targets = new ArrayList<>();
         FileTree.walk(root, entry -> {
             if (entry.type() == FileTree.Entry.Type.SYMLINK) {
                 targets.add(new String(entry.target(), StandardCharsets.ISO_8859_1));
             }
         });
-        assertThat(targets).containsExactly("d/loop", "odd\u00fftarget", "..");
+        assertThat(targets).containsExactly("d/loop", "odd\u00fftarget", "d");
         assertThat(paths()).hasSize(5);
     }
 
@@ -88,7 +88,7 @@ class FileTreeTest {
 
     @Test
     void depth_isBounded() throws Exception {
-        shell("for i in $(seq 2100); do mkdir d && cd -P d || exit 1; done");
+        shell("p=$(printf %.0sd/ $(seq 700)); for i in 1 2 3; do mkdir -p $p && cd -P $p || exit 1; done");
         assertThatExceptionOfType(FileSystemLoopException.class).isThrownBy(this::paths);
         shell("rm -rf d");
     }
