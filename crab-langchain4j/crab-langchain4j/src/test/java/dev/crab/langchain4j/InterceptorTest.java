@@ -248,6 +248,40 @@ class InterceptorTest {
     }
 
     @Test
+    void crashDuringTheFirstLlmCall_leavesNoMessageTwice() {
+        script.says(null, "done");
+        ChatModel dying = new ChatModel() {
+            @Override
+            public ChatResponse doChat(ChatRequest request) {
+                throw new Killed();
+            }
+        };
+        crash(() -> agent().chatModel(dying).build().work("go"));
+        assertThat(memoryTypes()).as("left by the crash").hasSize(2);
+
+        agent().build().work("go");
+
+        assertThat(memoryTypes()).containsExactly(ChatMessageType.SYSTEM, ChatMessageType.USER, ChatMessageType.AI);
+        assertThat(script.requests().get(0).path("messages")).hasSize(2);
+    }
+
+    @Test
+    void promptWithTheTimeOfDay_staysTheSame_withoutAMemoryToo() {
+        script.calls(null, call("c1", "append", "line", "A")).says("c1", "done");
+        Runnable work = () -> AiServices.builder(Agent.class)
+                .chatModel(model())
+                .tools(new Tools(Crab.sandbox(SESSION)))
+                .build()
+                .work("go");
+        killAt("tool.inside", 1);
+        crash(work);
+        work.run();
+        assertThat(script.requests()).hasSize(2);
+        assertThat(script.requests().get(1).path("messages").get(0))
+                .isEqualTo(script.requests().get(0).path("messages").get(0));
+    }
+
+    @Test
     void otherCallAfterACrash_findsOnlyWholeCommittedTurnsInTheMemory() {
         script.calls(null, call("c1", "append", "line", "A"))
                 .calls("c1", call("c2", "append", "line", "B"))

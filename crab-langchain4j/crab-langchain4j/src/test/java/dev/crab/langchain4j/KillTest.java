@@ -78,7 +78,13 @@ class KillTest {
         assertThat(model.requests().size() - requestsBefore).isBetween(5, requestsAtMost);
         List<String> executions = Files.readAllLines(work.resolve("executions"));
         int turn = turnOf(point);
-        assertThat(count(executions, "append A")).isEqualTo(turn == 1 && ranBefore(point, 1) ? 2 : 1);
+        boolean again = turn == 1 && ranBefore(point, 1);
+        if (point.startsWith("response.recorded")) {
+            // Whether the turn before was committed by then is a race, and either is right.
+            assertThat(count(executions, "append A")).isBetween(1L, turn == 1 ? 2L : 1L);
+        } else {
+            assertThat(count(executions, "append A")).isEqualTo(again ? 2 : 1);
+        }
         assertThat(count(executions, "append C")).isLessThanOrEqualTo(turn == 2 ? 2 : 1);
         assertThat(count(executions, "append D")).isLessThanOrEqualTo(turn == 3 ? 2 : 1);
         List<String> mails = executions.stream().filter(line -> line.startsWith("mail")).toList();
@@ -91,8 +97,8 @@ class KillTest {
         if (point.startsWith("tool")) {
             return times <= 2 ? 1 : times <= 4 ? 2 : 3;
         }
-        // The first commit is the preparation's.
-        return point.startsWith("response") ? times : times - 1;
+        // The first commit is the preparation's; and the response after a turn arrives while that is being committed.
+        return times - 1;
     }
 
     private static boolean ranBefore(String point, int tool) {
