@@ -138,21 +138,23 @@ int BPF_PROG(on_signal, int number, void *info, struct task_struct *task, int gr
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(on_data_ready, const struct sock *sock)
 {
-	__u64 id = cgroup_id_at_level(BPF_CORE_READ(sock, sk_cgrp_data.cgroup)), number = 0;
+	__u64 id = cgroup_id_at_level(BPF_CORE_READ(sock, sk_cgrp_data.cgroup));
 	struct sandbox *sandbox = id ? bpf_map_lookup_elem(&sandboxes, &id) : 0;
 	struct socket *socket;
+	struct inode *inode;
 
 	if (!sandbox)
 		return 0;
+	/*
+	 * A connection that nobody has accepted yet has no socket. Its listener was told when it was made, which was in this turn, or its
+	 * other end is a survivor's, which has to run to send.
+	 */
 	socket = BPF_CORE_READ(sock, sk_socket);
-	if (socket) {
-		struct inode *inode = (void *)socket + bpf_core_field_offset(struct socket_alloc, vfs_inode);
-
-		number = BPF_CORE_READ(inode, i_ino);
-	}
-	/* number 0: a connection that nobody has accepted yet; any survivor with a socket may be the one */
+	if (!socket)
+		return 0;
+	inode = (void *)socket + bpf_core_field_offset(struct socket_alloc, vfs_inode);
 	mark(sandbox, MARK_SOCKET);
-	touch(sandbox, id, OBJECT_SOCKET, number);
+	touch(sandbox, id, OBJECT_SOCKET, BPF_CORE_READ(inode, i_ino));
 	return 0;
 }
 

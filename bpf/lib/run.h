@@ -17,7 +17,9 @@
  */
 #define TASK_INTERRUPTIBLE 1
 #define TASK_UNINTERRUPTIBLE 2
+#define __TASK_STOPPED 4
 #define __TASK_TRACED 8
+#define AT_REST (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE | __TASK_STOPPED | __TASK_TRACED)
 #define JOBCTL_TRAP_FREEZE (1UL << 23)
 #define RESUME_LIMIT_NS (5 * 1000 * 1000ULL)
 
@@ -71,6 +73,6 @@ static __always_inline void switched_out(struct task_struct *task)
 		return;
 	if (bpf_ktime_get_ns() - thread->since_ns > RESUME_LIMIT_NS)
 		stamp(&survivor->ran);
-	if (BPF_CORE_READ(task, __state) & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE))
+	if (BPF_CORE_READ(task, __state) & AT_REST)
 		bpf_map_delete_elem(&threads, &tid);
 }

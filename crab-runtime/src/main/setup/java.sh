@@ -148,18 +148,29 @@ build() {
     fi
     rm -f -- "$BUILD_STAMP"
     give_back
-    must_step BUILD_FAILED "mend what the compiler names, or run ./mvnw package for the whole output" \
-        "build Crab" build_modules
+    if ! step "build Crab" build_modules; then
+        give_back
+        show_build_errors
+        fail BUILD_FAILED "build Crab failed" "the compiler's words are above, the whole output is in $SETUP_LOG" \
+            "mend what they name"
+    fi
     end_build
     give_back
+}
+
+# Warnings fail the build, so they are part of the reason; Maven's closing advice is not.
+show_build_errors() {
+    tail -c "+$((STEP_LOG_START + 1))" "$SETUP_LOG" | sed 's/\x1b\[[0-9;]*m//g' |
+        grep -E '\.(java|c|h):|^\[(ERROR|WARNING)\] .*\.java|^\[ERROR\] .' | grep -v -E 'Help 1|Re-run|re-run|For more|After correcting' |
+        awk '!seen[$0]++ && shown++ < 20 { print "  | " $0 }' >&2 || show_log_tail
 }
 
 build_modules() {
     cd "$CRAB_ROOT" || return 1
     if [[ -e $MAVEN_CHOICE ]]; then
-        as_owner mvn -q -B -ntp -DskipTests package
+        as_owner mvn -B -ntp -Dmaven.test.skip=true package
     else
-        as_owner ./mvnw -q -B -ntp -DskipTests package
+        as_owner ./mvnw -B -ntp -Dmaven.test.skip=true package
     fi
 }
 

@@ -65,7 +65,7 @@ as_nobody() {
 help_lists_every_command() {
     local command
     run 0 "$CRAB" --help
-    for command in setup quickstart test doctor bench prove sessions show timeline verify rollback branch gc; do
+    for command in setup quickstart test doctor bench prove sessions show verify; do
         [[ $OUT =~ (^|$'\n')"  $command " ]] || give_up "not listed: $command"
     done
     [[ -z $ERR ]] || give_up "something on standard error"
@@ -110,6 +110,8 @@ bench_without_a_name_is_refused() {
     holds "$ERR" "bench needs a name"
     run 2 "$CRAB" prove --json
     holds "$ERR" "prove needs a name"
+    run 2 "$CRAB" prove nonsense
+    holds "$ERR" "nothing to prove is named nonsense"
 }
 
 setup_refuses_arguments() {

@@ -93,6 +93,19 @@ public final class CrabRuntime implements AutoCloseable {
         return parts().sessions().open(sessionId, null);
     }
 
+    /**
+     * Removes a session for good, with everything that was committed, whether or not it could still be opened.
+     *
+     * @throws CrabException NAME_INVALID; SESSION_UNKNOWN; SESSION_LOCKED while anybody, this process included, has it open; IO_FAILED
+     */
+    public void delete(String sessionId) {
+        Names.session(sessionId);
+        if (!Files.isDirectory(data().session(sessionId))) {
+            throw CheckpointStore.unknown(data(), sessionId);
+        }
+        parts().sessions().remove(sessionId);
+    }
+
     /** Names of the sessions in the data directory, sorted. */
     public List<String> sessions() {
         return data().sessions();

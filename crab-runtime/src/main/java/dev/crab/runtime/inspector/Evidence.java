@@ -36,7 +36,7 @@ record Evidence(
     /**
      * Kernel objects by inode number.
      *
-     * @param sockets may hold 0: a socket without a number yet, which may belong to any process that has a socket
+     * @param sockets holds 0 where the kernel does not tell which sockets got data: then it may be any
      */
     record Touched(Set<Long> pipes, Set<Long> sockets, Set<Long> memoryFiles) {
         static final Touched NOTHING = new Touched(Set.of(), Set.of(), Set.of());

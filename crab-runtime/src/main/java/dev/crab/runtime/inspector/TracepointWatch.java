@@ -54,7 +54,8 @@ final class TracepointWatch implements TurnInspector.Watch {
         BpfMap map = null;
         try {
             // In Crab's own pid namespace, every process beside Crab would seem to be the sandbox's.
-            boolean own = pidNamespace != Processes.pidNamespace((int) ProcessHandle.current().pid());
+            boolean own = pidNamespace
+                    != Processes.pidNamespace((int) ProcessHandle.current().pid());
             map = programs.follow(cgroupId, target.initPid(), pidNamespace, own);
             this.touched = map;
             this.base = programs.advance();
@@ -143,7 +144,7 @@ final class TracepointWatch implements TurnInspector.Watch {
                 return Evidence.failed(failure);
             }
             return gatherOrFail(now);
-        } catch (IOException | CrabException e) {
+        } catch (IOException | CrabException | IllegalStateException e) {
             return Evidence.failed(String.valueOf(e.getMessage()));
         }
     }
@@ -207,14 +208,13 @@ final class TracepointWatch implements TurnInspector.Watch {
         Set<Integer> resuming = programs.resuming();
         for (ProcessRef survivor : living) {
             Programs.Survivor stamps = programs.survivor(survivor.pid());
-            if (stamps == null || resuming.contains(survivor.pid())) {
-                ran.add(survivor);
-                sinceScan = true;
-                continue;
+            if (stamps == null) {
+                throw new IllegalStateException("the programs no longer know " + survivor);
             }
-            if (Long.compareUnsigned(stamps.ran(), base) >= 0) {
+            boolean unsettled = resuming.contains(survivor.pid());
+            if (unsettled || Long.compareUnsigned(stamps.ran(), base) >= 0) {
                 ran.add(survivor);
-                sinceScan |= Long.compareUnsigned(stamps.ran(), scanEpoch) >= 0;
+                sinceScan |= unsettled || Long.compareUnsigned(stamps.ran(), scanEpoch) >= 0;
             }
             if (Long.compareUnsigned(stamps.signalled(), base) >= 0) {
                 signalled.add(survivor);

@@ -56,6 +56,15 @@ public final class SandboxSessions implements AutoCloseable {
         return session;
     }
 
+    /**
+     * Removes a session for good, with everything that was committed.
+     *
+     * @throws CrabException SESSION_UNKNOWN; SESSION_LOCKED while anybody, this process included, has it open; IO_FAILED
+     */
+    public void remove(String id) {
+        SessionRemoval.remove(services, id);
+    }
+
     private synchronized void forget(DurableSession session) {
         open.remove(session);
     }

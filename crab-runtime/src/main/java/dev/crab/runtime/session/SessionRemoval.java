@@ -38,10 +38,10 @@ final class SessionRemoval {
         if (!Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)) {
             throw CheckpointStore.unknown(data, id);
         }
-        data.prepare();
+        String sandboxId = data.prepare().sandbox(id);
         StoreLock lock = StoreLock.acquire(data.lock(id), id);
         try (lock) {
-            services.factory().sweep(id);
+            services.factory().sweep(sandboxId);
             Files.deleteIfExists(directory.resolve("journal"));
             Files.deleteIfExists(directory.resolve("journal.durable"));
             ManifestStore manifests = CheckpointStore.manifests(data, id);
@@ -54,7 +54,7 @@ final class SessionRemoval {
                     services.snapshots().delete(new Snapshot(snapshot, Path.of("")));
                 }
             }
-            services.snapshots().delete(new Volume(id, Path.of("")));
+            services.snapshots().delete(new Volume(sandboxId, Path.of("")));
             deleteTree(directory);
         } catch (IOException e) {
             throw CrabException.io("session " + id + " cannot be removed", e);

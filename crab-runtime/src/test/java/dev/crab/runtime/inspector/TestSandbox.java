@@ -110,17 +110,6 @@ final class TestSandbox implements AutoCloseable {
         }
     }
 
-    /** Pids, as the sandbox numbers them, of every process but pid 1. */
-    List<String> survivors() {
-        try {
-            return Processes.list(cgroup, initPid).stream()
-                    .map(process -> Integer.toString(process.insidePid()))
-                    .toList();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
     /** Ends every process but pid 1. */
     void clear() {
         try {

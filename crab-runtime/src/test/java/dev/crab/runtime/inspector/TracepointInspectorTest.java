@@ -1,8 +1,117 @@
 package dev.crab.runtime.inspector;
 
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import dev.crab.runtime.libbpf.BpfObject;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
 class TracepointInspectorTest extends TurnInspectorSuite {
     @Override
     TurnInspector open() {
         return new TracepointInspector();
+    }
+
+    private Programs programs() {
+        return ((TracepointInspector) inspector).programs();
+    }
+
+    @Test
+    void processMovedOutOfTheCgroup_isFull() throws IOException {
+        prepare("K idle");
+        Path cgroup = sandbox.cgroup();
+        Path elsewhere = Files.createDirectories(cgroup.resolveSibling(cgroup.getFileName() + "-elsewhere"));
+        long pid = Files.readAllLines(cgroup.resolve("cgroup.procs")).stream()
+                .mapToLong(Long::parseLong)
+                .filter(number -> number != sandbox.target().initPid())
+                .findFirst()
+                .orElseThrow();
+        watch.begin();
+        Files.writeString(elsewhere.resolve("cgroup.procs"), Long.toString(pid));
+        TurnEffects effects = watch.judge();
+        Files.writeString(cgroup.resolve("cgroup.procs"), Long.toString(pid));
+        await().pollInterval(2, TimeUnit.MILLISECONDS)
+                .until(() ->
+                        Files.readAllLines(elsewhere.resolve("cgroup.procs")).isEmpty());
+        Files.delete(elsewhere);
+        assertThat(effects.effect()).isEqualTo(Effect.FULL);
+        assertThat(effects.reasons()).extracting(EffectReason::rule).contains("left-cgroup", "process-set-differs");
+    }
+
+    @Test
+    void moreObjectsThanTheMapHolds_isFull() {
+        prepare("mkdir many; for i in $(seq 17000); do echo many/$i; done > /work/names");
+        watch.begin();
+        sandbox.run(
+                shell(
+                        "/usr/bin/python3 -c 'for n in open(\"/work/names\"):\n open(n.strip(), \"w\").write(\"x\")'; rm -r many"));
+        TurnEffects effects = watch.judge();
+        assertThat(effects.effect()).isEqualTo(Effect.FULL);
+        assertThat(effects.reasons()).extracting(EffectReason::rule).contains("overflow");
+    }
+
+    /** Each line names a hook and a kind of turn that only this hook tells apart: without it, the suite's test would fail. */
+    @ParameterizedTest
+    @CsvSource({
+        "on_sys_exit, chmod_isFiles",
+        "on_sys_exit, dataLeftInFifo_isProcesses",
+        "on_switch, survivorRan_isProcesses",
+        "on_signal, signalPending_isProcesses",
+        "on_data_ready, datagramLeft_isProcesses",
+    })
+    void withoutHook_theTurnIsMissed(String hook, String name) {
+        TurnKind kind = TurnKind.all().stream()
+                .filter(candidate -> candidate.name().equals(name))
+                .findFirst()
+                .orElseThrow();
+        TurnInspector whole = inspector;
+        TurnInspector.Watch wholeWatch = watch;
+        try (TracepointInspector maimed = new TracepointInspector(Set.of(hook));
+                TurnInspector.Watch maimedWatch = maimed.watch(sandbox.target())) {
+            inspector = maimed;
+            watch = maimedWatch;
+            assertThat(judge(kind).effect()).isNotEqualTo(kind.effect());
+        } finally {
+            inspector = whole;
+            watch = wholeWatch;
+        }
+    }
+
+    @Test
+    void layoutsAndNames_areThoseOfTheObject() {
+        BpfObject object = programs().object();
+        assertThat(object.enumeration("mark").keySet())
+                .containsAll(Arrays.stream(KernelMark.values())
+                        .map(mark -> "MARK_" + mark.name())
+                        .toList())
+                .hasSize(KernelMark.values().length + 1);
+        assertThat(object.enumeration("call_class").keySet())
+                .containsAll(Arrays.stream(SystemCalls.CallClass.values())
+                        .map(kind -> "CLASS_" + kind.name())
+                        .toList())
+                .hasSize(SystemCalls.CallClass.values().length + 1);
+        assertThat(object.structure("sandbox").offset("init_tgid")).isEqualTo(KernelMark.values().length * Long.BYTES);
+        assertThat(object.structure("object").size()).isEqualTo(16);
+        assertThat(object.map("survivors").newValue().capacity())
+                .isEqualTo(object.structure("survivor").size());
+        assertThat(object.map("threads").newValue().capacity())
+                .isEqualTo(object.structure("thread").size());
+    }
+
+    @Test
+    void watch_outsideOfCrabsPlaceInTheHierarchy_isRefused() {
+        InspectionTarget target = sandbox.target();
+        InspectionTarget elsewhere = new InspectionTarget(
+                "test", target.cgroup().resolve("deeper"), target.initPid(), target.upper(), target.lower());
+        assertThatThrownBy(() -> inspector.watch(elsewhere)).isInstanceOf(IllegalArgumentException.class);
     }
 }

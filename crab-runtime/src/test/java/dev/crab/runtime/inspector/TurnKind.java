@@ -67,7 +67,10 @@ record TurnKind(String name, String before, String turn, Effect effect, String r
                 none("pipesBesideFifoHolder", "mkfifo p; K fifo p", "seq 100 | cat | tail -1"),
                 none("besideIdleSurvivor", IDLE, "seq 10 | sort -n"),
                 none("besideStoppedSurvivor", IDLE + "; kill -STOP $S", "true"),
-                none("failedCalls", FILE, "mkdir /etc 2>/dev/null; rm nothing 2>/dev/null; chmod 600 nothing 2>/dev/null; true"),
+                none(
+                        "failedCalls",
+                        FILE,
+                        "mkdir /etc 2>/dev/null; rm nothing 2>/dev/null; chmod 600 nothing 2>/dev/null; true"),
                 //
                 files("newFile", "", "echo x > n"),
                 files("append", FILE, "echo x >> f"),
@@ -94,7 +97,10 @@ record TurnKind(String name, String before, String turn, Effect effect, String r
                 files("unlink", FILE, "rm f"),
                 files("unlinkOfImageFile", "", "rm /usr/share/perl/5.36.0/version.pm || rm /etc/hostname"),
                 files("imageFileChanged", "", "echo 127.0.0.9 x >> /etc/hosts"),
-                files("imageDirectoryReplaced", "", "rm -rf /usr/share/bash-completion; mkdir /usr/share/bash-completion"),
+                files(
+                        "imageDirectoryReplaced",
+                        "",
+                        "rm -rf /usr/share/bash-completion; mkdir /usr/share/bash-completion"),
                 files("directoryMade", "", "mkdir d"),
                 files("directoryRemoved", "mkdir d", "rmdir d"),
                 files("directoryMode", "mkdir d", "chmod 700 d"),
@@ -109,7 +115,11 @@ record TurnKind(String name, String before, String turn, Effect effect, String r
                 files("unprintableName", "", "touch $'n\\xff\\xfe'"),
                 //
                 processes("backgroundProcess", "", "sleep infinity >/dev/null 2>&1 &", "process-set-differs"),
-                processes("survivorKilled", IDLE, "kill -9 $S; while kill -0 $S 2>/dev/null; do :; done", "process-set-differs"),
+                processes(
+                        "survivorKilled",
+                        IDLE,
+                        "kill -9 $S; while kill -0 $S 2>/dev/null; do :; done",
+                        "process-set-differs"),
                 processes("survivorStopped", IDLE, "kill -STOP $S", "survivor-signalled"),
                 processes("survivorContinued", IDLE + "; kill -STOP $S", "kill -CONT $S", "survivor-signalled"),
                 processes("signalPending", IDLE + "; kill -STOP $S", "K queue-to-stopped $S", "survivor-signalled"),
@@ -136,13 +146,37 @@ record TurnKind(String name, String before, String turn, Effect effect, String r
                 full("foreignAbi", FILE, "K int80-unlink f", "foreign-abi"),
                 full("ioUring", "", "K io-uring", "async-io"),
                 full("fileAndProcess", "", "echo x > n; sleep infinity >/dev/null 2>&1 &", "files-changed"),
-                full("logRotatedUnderSurvivor", "K hold log a", "mv log log.1; touch log", "changed-file-held-by-survivor"),
+                full(
+                        "logRotatedUnderSurvivor",
+                        "K hold log a",
+                        "mv log log.1; touch log",
+                        "changed-file-held-by-survivor"),
                 full("openFileRemoved", FILE + "; K hold f r", "rm f", "changed-file-held-by-survivor"),
-                full("openFileRemovedByOtherName", FILE + "; ln f g; K hold f r", "rm g", "changed-file-held-by-survivor"),
-                full("openImageFileChanged", "K hold /etc/services r", "echo x >> /etc/services", "changed-file-held-by-survivor"),
+                full(
+                        "openFileRemovedByOtherName",
+                        FILE + "; ln f g; K hold f r",
+                        "rm g",
+                        "changed-file-held-by-survivor"),
+                full(
+                        "openImageFileChanged",
+                        "K hold /etc/services r",
+                        "echo x >> /etc/services",
+                        "changed-file-held-by-survivor"),
                 full("workingDirectoryRemoved", "mkdir d; K cwd d", "rmdir d", "changed-file-held-by-survivor"),
-                full("parentOfWorkingDirectoryRenamed", "mkdir -p d/e; K cwd d/e", "mv d g", "changed-file-held-by-survivor"),
-                full("watchedFileChanged", FILE + "; touch w; K watch w", "echo x >> f", "changed-file-held-by-survivor"),
-                full("survivorWritesSharedMappingAgain", FILE + "; K map f; kill -USR1 $S; sleep 0.02", "kill -USR1 $S; sleep 0.02", "survivor-maps-file-shared"));
+                full(
+                        "parentOfWorkingDirectoryRenamed",
+                        "mkdir -p d/e; K cwd d/e",
+                        "mv d g",
+                        "changed-file-held-by-survivor"),
+                full(
+                        "watchedFileChanged",
+                        FILE + "; touch w; K watch w",
+                        "echo x >> f",
+                        "changed-file-held-by-survivor"),
+                full(
+                        "survivorWritesSharedMappingAgain",
+                        FILE + "; K map f; kill -USR1 $S; sleep 0.02",
+                        "kill -USR1 $S; sleep 0.02",
+                        "survivor-maps-file-shared"));
     }
 }

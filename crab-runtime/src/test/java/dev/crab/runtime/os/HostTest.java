@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.UUID;
@@ -34,11 +35,10 @@ class HostTest {
                 point);
         try {
             assertThat(point.resolve("file")).hasContent("below");
-            assertThat(Mounts.list())
-                    .anySatisfy(mount -> {
-                        assertThat(mount.point()).isEqualTo(point);
-                        assertThat(mount.type()).isEqualTo("overlay");
-                    });
+            assertThat(Mounts.list()).anySatisfy(mount -> {
+                assertThat(mount.point()).isEqualTo(point);
+                assertThat(mount.type()).isEqualTo("overlay");
+            });
         } finally {
             try (var busy = Files.newInputStream(point.resolve("file"))) {
                 Mounts.unmount(point);
@@ -58,11 +58,11 @@ class HostTest {
 
         NetNamespace.create(file);
         try {
-            assertThat(Files.readSymbolicLink(Path.of("/proc/thread-self/ns/net"))).isEqualTo(mine);
+            assertThat(Files.readSymbolicLink(Path.of("/proc/thread-self/ns/net")))
+                    .isEqualTo(mine);
             assertThat(Files.getAttribute(file, "unix:ino"))
                     .isNotEqualTo(Files.getAttribute(Path.of("/proc/self/ns/net"), "unix:ino"));
-            Process process =
-                    new ProcessBuilder("nsenter", "--net=" + file, "cat", "/proc/net/if_inet6").start();
+            Process process = new ProcessBuilder("nsenter", "--net=" + file, "cat", "/proc/net/if_inet6").start();
             assertThat(process.inputReader().lines()).singleElement().asString().endsWith(" lo");
             assertThatIOException().isThrownBy(() -> NetNamespace.create(file));
         } finally {
@@ -114,13 +114,15 @@ class HostTest {
         try (NativeFd top = RootedPath.openRoot(directory.resolve("root"))) {
             RootedPath.open(top, "run/file").close();
             for (String path : new String[] {"linked/file", "run/link", "run/out", "run/none", "run/out/x"}) {
-                assertThatIOException().as(path).isThrownBy(() -> RootedPath.open(top, path).close());
+                assertThatIOException()
+                        .as(path)
+                        .isThrownBy(() -> RootedPath.open(top, path).close());
             }
             try (NativeFd link = RootedPath.open(top, "../../../../run/file")) {
                 assertThat(link.number()).isPositive();
             }
-            assertThatIOException().isThrownBy(() -> RootedPath.openFollowing(top, "run/out")
-                    .close());
+            assertThatIOException()
+                    .isThrownBy(() -> RootedPath.openFollowing(top, "run/out").close());
             RootedPath.openFollowing(top, "linked/link").close();
         }
     }
@@ -132,9 +134,10 @@ class HostTest {
                 NativeFd root = RootedPath.openRoot(directory)) {
             server.bind(UnixDomainSocketAddress.of(path));
             try (NativeFd socket = RootedPath.open(root, "s");
-                    UnixStream stream = UnixStream.connect(socket);
-                    var accepted = server.accept()) {
-                assertThat(stream.peerPid()).isEqualTo((int) ProcessHandle.current().pid());
+                    UnixStream stream = UnixStream.connect(socket)) {
+                SocketChannel accepted = server.accept();
+                assertThat(stream.peerPid())
+                        .isEqualTo((int) ProcessHandle.current().pid());
                 assertThat(stream.read()).isEmpty();
                 assertThat(stream.await(false, 1)).isFalse();
                 byte[] large = new byte[1 << 20];

@@ -34,8 +34,7 @@ class ImageStoreTest {
     /** A small root with a shell, device nodes in and outside of /dev, links out of the root, an owner and a set-uid bit. */
     private Path archive(String name, Compressor compressor) throws IOException {
         Path archive = directory.resolve(name);
-        try (TarArchiveOutputStream tar =
-                new TarArchiveOutputStream(compressor.wrap(Files.newOutputStream(archive)))) {
+        try (TarArchiveOutputStream tar = new TarArchiveOutputStream(compressor.wrap(Files.newOutputStream(archive)))) {
             file(tar, "./usr/bin/sh", "#!", 04755, 7);
             link(tar, "./bin", "/usr/bin");
             link(tar, "./out", "../../../../../..");
@@ -47,7 +46,8 @@ class ImageStoreTest {
         return archive;
     }
 
-    private static void file(TarArchiveOutputStream tar, String name, String content, int mode, int uid) throws IOException {
+    private static void file(TarArchiveOutputStream tar, String name, String content, int mode, int uid)
+            throws IOException {
         byte[] bytes = content.getBytes(StandardCharsets.UTF_8);
         TarArchiveEntry entry = new TarArchiveEntry(name);
         entry.setSize(bytes.length);
@@ -65,7 +65,8 @@ class ImageStoreTest {
         tar.closeArchiveEntry();
     }
 
-    private static void node(TarArchiveOutputStream tar, String name, byte type, int major, int minor) throws IOException {
+    private static void node(TarArchiveOutputStream tar, String name, byte type, int major, int minor)
+            throws IOException {
         TarArchiveEntry entry = new TarArchiveEntry(name, type);
         entry.setDevMajor(major);
         entry.setDevMinor(minor);
@@ -76,11 +77,15 @@ class ImageStoreTest {
     @Test
     void tarball_isUnpackedOnce_withoutItsDeviceNodes() throws Exception {
         for (Path archive : List.of(
-                archive("plain.tar", out -> out), archive("g.tar.gz", GZIPOutputStream::new), archive("z.tar.zst", ZstdOutputStream::new))) {
+                archive("plain.tar", out -> out),
+                archive("g.tar.gz", GZIPOutputStream::new),
+                archive("z.tar.zst", ZstdOutputStream::new))) {
             Path root = store().resolve(new SandboxImage.Tarball(archive));
 
-            assertThat(Files.getAttribute(root.resolve("usr/bin/sh"), "unix:mode")).isEqualTo(0104755);
-            assertThat(Files.getAttribute(root.resolve("usr/bin/sh"), "unix:uid")).isEqualTo(7);
+            assertThat(Files.getAttribute(root.resolve("usr/bin/sh"), "unix:mode"))
+                    .isEqualTo(0104755);
+            assertThat(Files.getAttribute(root.resolve("usr/bin/sh"), "unix:uid"))
+                    .isEqualTo(7);
             assertThat(Files.readSymbolicLink(root.resolve("bin"))).isEqualTo(Path.of("/usr/bin"));
             assertThat(root.resolve("srv/fifo")).exists();
             assertThat(root.resolve("srv/disk")).doesNotExist();
@@ -89,7 +94,8 @@ class ImageStoreTest {
             assertThat(store().resolve(new SandboxImage.Tarball(archive))).isEqualTo(root);
         }
         try (var images = Files.list(directory.resolve("images"))) {
-            assertThat(images.map(path -> path.getFileName().toString())).allMatch(name -> name.matches("tar-[0-9a-f]{64}"));
+            assertThat(images.map(path -> path.getFileName().toString()))
+                    .allMatch(name -> name.matches("tar-[0-9a-f]{64}"));
         }
     }
 

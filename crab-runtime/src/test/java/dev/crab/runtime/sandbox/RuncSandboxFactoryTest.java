@@ -55,7 +55,8 @@ class RuncSandboxFactoryTest {
     /** What still carries the sandbox's name in any cgroup hierarchy or mount table. */
     private static List<String> everywhere(String id) throws IOException {
         try (var cgroups = Files.find(Path.of("/sys/fs/cgroup"), 3, (path, attributes) -> path.endsWith(id))) {
-            List<String> found = new java.util.ArrayList<>(cgroups.map(Path::toString).toList());
+            List<String> found =
+                    new java.util.ArrayList<>(cgroups.map(Path::toString).toList());
             Mounts.list().stream()
                     .map(mount -> mount.point().toString())
                     .filter(point -> point.contains(id))
@@ -110,8 +111,9 @@ class RuncSandboxFactoryTest {
     @Test
     void names_thatLeadElsewhere_areRefused() {
         for (String name : List.of("", "..", "a/b", "../x", "A", "-x", "x".repeat(122))) {
-            fails(ErrorCode.NAME_INVALID, () -> fixture.factory()
-                    .prepare(name, SandboxFixture.spec(), fixture.volume("v")));
+            fails(
+                    ErrorCode.NAME_INVALID,
+                    () -> fixture.factory().prepare(name, SandboxFixture.spec(), fixture.volume("v")));
             fails(ErrorCode.NAME_INVALID, () -> fixture.factory().sweep(name));
         }
     }
@@ -142,7 +144,8 @@ class RuncSandboxFactoryTest {
         try {
             Future<ExecResult> running = executor.submit(() -> sandbox.exec("sleep 100"));
             Awaitility.await()
-                    .until(() -> Cgroups.detect().group(sandbox.id()).processes().size() > 1);
+                    .until(() ->
+                            Cgroups.detect().group(sandbox.id()).processes().size() > 1);
             Processes.kill(sandbox.processes().initPid());
 
             assertThatExceptionOfType(java.util.concurrent.ExecutionException.class)
@@ -164,9 +167,11 @@ class RuncSandboxFactoryTest {
         SandboxFactory.RunningSandbox sandbox = fixture.start();
         ExecutorService executor = Executors.newSingleThreadExecutor();
         try {
-            Future<ExecResult> running = executor.submit(() -> sandbox.exec("while [ ! -e /tmp/go ]; do sleep 0.05; done"));
+            Future<ExecResult> running =
+                    executor.submit(() -> sandbox.exec("while [ ! -e /tmp/go ]; do sleep 0.05; done"));
             Awaitility.await()
-                    .until(() -> Cgroups.detect().group(sandbox.id()).processes().size() > 1);
+                    .until(() ->
+                            Cgroups.detect().group(sandbox.id()).processes().size() > 1);
             fails(ErrorCode.CAPTURE_FAILED, sandbox::quiesce);
             sandbox.writeFile("/tmp/go", new byte[0]);
             running.get();
@@ -207,7 +212,8 @@ class RuncSandboxFactoryTest {
         Volume volume = fixture.volume(id);
         try (SandboxFactory.Place place = fixture.prepare(id, SandboxFixture.spec(), volume);
                 SandboxFactory.RunningSandbox first = place.start()) {
-            first.exec("rm /.crab-init && ln -s " + outside + " /.crab-init; rm -rf /run/crab; ln -s /tmp /run/crab; echo 1 > /root/n");
+            first.exec("rm /.crab-init && ln -s " + outside
+                    + " /.crab-init; rm -rf /run/crab; ln -s /tmp /run/crab; echo 1 > /root/n");
         }
 
         Sandbox second = fixture.prepare(id, SandboxFixture.spec(), volume).start();
@@ -224,7 +230,8 @@ class RuncSandboxFactoryTest {
         Volume volume = fixture.volume(id);
         try (SandboxFactory.Place place = fixture.prepare(id, SandboxFixture.spec(), volume);
                 SandboxFactory.RunningSandbox first = place.start()) {
-            first.exec("rm /.crab-init; mkdir -p /.crab-init/x; rm /run/crab/exec.sock; mkdir -p /run/crab/exec.sock/x; chown 7 /run/crab");
+            first.exec(
+                    "rm /.crab-init; mkdir -p /.crab-init/x; rm /run/crab/exec.sock; mkdir -p /run/crab/exec.sock/x; chown 7 /run/crab");
         }
 
         Sandbox second = fixture.prepare(id, SandboxFixture.spec(), volume).start();
@@ -237,7 +244,9 @@ class RuncSandboxFactoryTest {
         String id = SandboxFixture.newId();
         SandboxFactory.Place place = fixture.prepare(id, SandboxFixture.spec(), fixture.volume(id));
 
-        fails(ErrorCode.RESTORE_FAILED, () -> place.adopt((int) ProcessHandle.current().pid()));
+        fails(
+                ErrorCode.RESTORE_FAILED,
+                () -> place.adopt((int) ProcessHandle.current().pid()));
     }
 
     @Test
@@ -304,7 +313,9 @@ class RuncSandboxFactoryTest {
             idle.forEach(InitConnection::close);
         }
         assertThat(sandbox.exec("echo served").out()).isEqualTo("served\n");
-        long resident = Files.readAllLines(Path.of("/proc/" + sandbox.processes().initPid() + "/status")).stream()
+        long resident = Files.readAllLines(
+                        Path.of("/proc/" + sandbox.processes().initPid() + "/status"))
+                .stream()
                 .filter(line -> line.startsWith("VmRSS:"))
                 .mapToLong(line -> Long.parseLong(line.replaceAll("[^0-9]", "")))
                 .sum();

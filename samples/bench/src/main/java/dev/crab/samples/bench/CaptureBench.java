@@ -66,7 +66,7 @@ final class CaptureBench extends Measurement {
     @Override
     Report measure(CrabRuntime runtime, int count) {
         Kind files = new Kind("files, only pid 1 runs", "echo NUMBER > /root/file", Saved.FILES);
-        Kind filesBeside = new Kind("files, beside bash + http", "echo NUMBER > /root/file", Saved.FILES);
+        Kind filesBeside = new Kind("files, beside an idle bash", "echo NUMBER > /root/file", Saved.FILES);
         Kind processes = new Kind("bash + http", ASK_SERVER, Saved.PROCESSES_AND_FILES);
         Series exec = new Series("command true in the sandbox");
         Series runcExec = new Series("command true by runc exec");
@@ -74,14 +74,16 @@ final class CaptureBench extends Measurement {
         Series runcCreate = new Series("a new container by runc create, start");
         Path image = runtime.config().data().resolve("images/debian");
         try (SandboxSession empty = runtime.open(sessionName("files"), SandboxSpec.defaults());
+                SandboxSession waiting = runtime.open(sessionName("waiting"), SandboxSpec.defaults());
                 SandboxSession idle = runtime.open(sessionName("idle"), SandboxSpec.defaults());
                 PlainRunc runc = new PlainRunc(image)) {
             String container = runc.start();
+            turn(waiting, IDLE_BASH);
             turn(idle, IDLE_SANDBOX);
             for (int i = -WARM_UP; i < count; i++) {
                 boolean counts = i >= 0;
                 files.run(empty, i, counts);
-                filesBeside.run(idle, i, counts);
+                filesBeside.run(waiting, i, counts);
                 processes.run(idle, i, counts);
                 add(exec, execTrue(idle.sandbox()), counts);
                 long start = System.nanoTime();

@@ -23,6 +23,10 @@ abstract class Measurement implements Callable<Integer> {
     /** Runs that are carried out first and not counted: the first ones load classes and fill caches. */
     static final int WARM_UP = 5;
 
+    /** A bash that waits for input, and never wakes. */
+    static final String IDLE_BASH =
+            "mkfifo /tmp/wait && { bash -c 'read line <> /tmp/wait' > /dev/null 2>&1 & } && sleep 0.3";
+
     /** A bash that waits for input and a web server: the idle sandbox that figures are about. */
     static final String IDLE_SANDBOX = """
             mkfifo /tmp/wait && cd /srv

@@ -34,17 +34,11 @@ final class AgentProcess {
     /**
      * Runs an agent's JVM to its end.
      *
-     * @param properties system properties of the new JVM, {@code name=value}
+     * @param command the command that starts it
      * @param log file that gets what the JVM writes besides events
      * @param listener is told each event as it comes
      */
-    static Ending run(List<String> properties, Path log, Consumer<Events.Event> listener) {
-        List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        // Short-lived processes: what pays here is a quick start.
-        command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m"));
-        properties.forEach(property -> command.add("-D" + property));
-        command.addAll(List.of("-cp", System.getProperty("java.class.path"), CodingAgent.class.getName()));
+    static Ending run(List<String> command, Path log, Consumer<Events.Event> listener) {
         try {
             Process process = new ProcessBuilder(command)
                     .redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
@@ -61,7 +55,7 @@ final class AgentProcess {
         try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
             for (String line = out.readLine(); line != null; line = out.readLine()) {
                 if (line.startsWith(FAULT)) {
-                    process.destroyForcibly(); // SIGKILL
+                    process.toHandle().destroyForcibly(); // SIGKILL; Process.destroyForcibly would close the stream, too
                     killedAt.add(line.substring(FAULT.length()));
                 } else if (!Events.parse(line, event -> {
                     finished[0] |= event.kind().equals("finished");

@@ -27,6 +27,7 @@ final class AgentRunner implements AutoCloseable {
     }
 
     private final Path directory;
+    private final AgentJvm jvm;
     private final @Nullable ScriptedModel model;
     private final boolean protectedByCrab;
 
@@ -41,6 +42,7 @@ final class AgentRunner implements AutoCloseable {
         this.protectedByCrab = protectedByCrab;
         try {
             directory = Files.createTempDirectory("crab-quickstart-");
+            jvm = new AgentJvm(directory);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -84,7 +86,7 @@ final class AgentRunner implements AutoCloseable {
             int number = life;
             collector.recovered = -1;
             collector.failure = null;
-            AgentProcess.Ending ending = AgentProcess.run(properties, log, event -> {
+            AgentProcess.Ending ending = AgentProcess.run(jvm.command(properties, faults.isEmpty()), log, event -> {
                 collector.accept(event);
                 listener.event(number, event);
             });

@@ -30,9 +30,9 @@ record Check(String name, boolean held, String detail) {
         checks.add(new Check(
                 "the service is the same process",
                 Fingerprint.sameService(found),
-                "pid " + service + ", token " + found.counter().path("token").asText("?") + " as when it was started"));
+                "pid " + service + " and the token in its memory"));
         checks.add(new Check(
-                "what it counted, only in memory, is right",
+                "what it counted, only in memory",
                 found.counter().path("total").asInt(-1)
                         == expected.counter().path("total").asInt(-2),
                 "total " + found.counter().path("total") + ", without the crash "
@@ -44,7 +44,7 @@ record Check(String name, boolean held, String detail) {
         checks.add(same("shell: working directory", "working directory", should, is, found.workingDirectory()));
         checks.add(same("shell: exported variable", "variable", should, is, Script.VARIABLE + "=" + found.variable()));
         checks.add(same(
-                "announced to the world outside",
+                "announced outside, once",
                 "announcements",
                 should,
                 is,
@@ -119,7 +119,7 @@ record Check(String name, boolean held, String detail) {
                 .filter(path -> path.startsWith("./draft-"))
                 .count();
         return new Check(
-                "the file of the killed turn is gone",
+                "the killed turn's file is gone",
                 drafts.size() == expected,
                 "made " + made + " times, there: " + String.join(", ", drafts));
     }

@@ -17,6 +17,12 @@ import java.util.stream.Stream;
  * second one during the restore, and the third one has to get to the end.
  */
 final class CrashMatrix {
+    /** Names the points that a crash matrix has to have. */
+    static final String ALL = "all";
+
+    /** Names all points that there are. */
+    static final String EVERY = "every";
+
     /** Points passed while a sandbox comes back. */
     private static final List<String> RESTORE_POINTS =
             List.of("restore.begin", "restore.prepared", "restore.processes", "restore.verified");
@@ -50,12 +56,33 @@ final class CrashMatrix {
         this.narrator = narrator;
     }
 
-    /** The crash points of the uncrashed run, and those of a restore. */
-    static List<List<String>> points(AgentRun reference) {
+    /**
+     * The crash points of the uncrashed run, and those of a restore.
+     *
+     * @param name only passings of that point; {@value #ALL} for turn boundaries, the inside of tool calls, and everything from the start
+     *     of a capture to the end of a commit; {@value #EVERY} for those and all the rest, many of them moments in which nothing happens
+     * @throws IllegalArgumentException if there is none of that name
+     */
+    static List<List<String>> points(AgentRun reference, String name) {
         Stream<List<String>> passed = reference.points().stream().map(List::of);
         Stream<List<String>> restore = BEFORE_RESTORE.stream()
                 .flatMap(before -> RESTORE_POINTS.stream().map(point -> List.of(before, point + "@1")));
-        return Stream.concat(passed, restore).toList();
+        List<List<String>> points = Stream.concat(passed, restore)
+                .filter(point -> isMeant(point.get(point.size() - 1), name))
+                .toList();
+        if (points.isEmpty()) {
+            throw new IllegalArgumentException("no point of that name is ever passed: " + name);
+        }
+        return points;
+    }
+
+    private static boolean isMeant(String passing, String name) {
+        String point = passing.substring(0, passing.indexOf('@'));
+        return switch (name) {
+            case EVERY -> true;
+            case ALL -> point.matches("(capture|persist|manifest|commit|restore)\\..*|turn\\.boundary|tool\\.inside");
+            default -> point.equals(name);
+        };
     }
 
     /** Runs them all, {@code parallel} at a time. */

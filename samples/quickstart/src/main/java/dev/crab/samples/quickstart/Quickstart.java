@@ -38,9 +38,10 @@ public final class Quickstart implements Callable<Integer> {
 
     @Option(
             names = "--crash-at",
-            paramLabel = "all|POINT@N",
-            description =
-                    "Kill at the N-th passing of a fault point (tool.inside@20), or make one run for each point there is.")
+            paramLabel = "all|every|POINT|POINT@N",
+            description = "Kill at the N-th passing of a fault point (tool.inside@20); or make one run for each passing of that point,"
+                    + " or for each turn boundary, inside of a tool call, and moment of a capture and commit (all), or for whatever"
+                    + " point there is (every).")
     private @Nullable String crashAt;
 
     @Option(
@@ -97,6 +98,7 @@ public final class Quickstart implements Callable<Integer> {
 
     @Override
     public Integer call() {
+        String kill = crashAt;
         if (data != null) {
             System.setProperty("crab.data", data.toAbsolutePath().toString());
         }
@@ -108,8 +110,8 @@ public final class Quickstart implements Callable<Integer> {
                 AgentRunner runner = new AgentRunner(model, !unprotected)) {
             if (real) {
                 result = realModel(runner, sessions, narrator);
-            } else if ("all".equals(crashAt)) {
-                result = matrix(runner, sessions, narrator);
+            } else if (kill != null && kill.indexOf('@') < 0) {
+                result = matrix(runner, sessions, narrator, kill);
             } else {
                 result = scripted(runner, sessions, narrator);
             }
@@ -134,7 +136,7 @@ public final class Quickstart implements Callable<Integer> {
     }
 
     private ObjectNode realModel(AgentRunner runner, Sessions sessions, Narrator narrator) {
-        String point = crashAt == null || crashAt.equals("all") ? "tool.inside@" + REAL_MODELS_CALL : crashAt;
+        String point = crashAt == null || crashAt.indexOf('@') < 0 ? "tool.inside@" + REAL_MODELS_CALL : crashAt;
         narrator.say("An agent is killed in the middle of its work, and goes on.");
         narrator.say("The model at " + System.getenv("OPENAI_BASE_URL")
                 + " does the work. There is no second run to compare");
@@ -170,18 +172,18 @@ public final class Quickstart implements Callable<Integer> {
         return result;
     }
 
-    private ObjectNode matrix(AgentRunner runner, Sessions sessions, Narrator narrator) {
+    private ObjectNode matrix(AgentRunner runner, Sessions sessions, Narrator narrator, String points) {
         double pace = speed == null ? MATRIX_SPEED : speed;
-        narrator.say("An agent is killed at every point there is, one run each, and has to get to the");
+        narrator.say("An agent is killed at one point after another, one run each, and has to get to the");
         narrator.say("same end each time.");
         narrator.say("");
         long start = System.nanoTime();
         AgentRun reference = reference(runner, sessions, narrator, pace, true);
-        List<List<String>> points = CrashMatrix.points(reference);
+        List<List<String>> passings = CrashMatrix.points(reference, points);
         narrator.say("");
-        narrator.say("2. " + points.size() + " runs, each killed at another point and started again");
+        narrator.say("2. " + passings.size() + " runs, each killed at another point and started again");
         CrashMatrix crashes = new CrashMatrix(runner, sessions, pace, reference, narrator);
-        List<CrashMatrix.Outcome> outcomes = crashes.run(points, jobs);
+        List<CrashMatrix.Outcome> outcomes = crashes.run(passings, jobs);
         long held = outcomes.stream().filter(CrashMatrix.Outcome::held).count();
         boolean ok = held == outcomes.size() && !outcomes.isEmpty();
         long seconds = (System.nanoTime() - start) / 1_000_000_000;

@@ -11,7 +11,7 @@ import java.util.Locale;
 /** The table of committed turns, 80 columns wide. */
 final class TurnTable {
     private static final int WIDTH = 80;
-    private static final String FORMAT = "%4s %-9s %-7s %8s %7s %7s %7s  ";
+    private static final String FORMAT = "%4s %-9s %-5s %7s %7s %7s %7s  ";
 
     private TurnTable() {}
 

@@ -29,4 +29,5 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-http.server.HTTPServer(("127.0.0.1", 8080), Handler).serve_forever()
+# Without polling: it sleeps until it is asked.
+http.server.HTTPServer(("127.0.0.1", 8080), Handler).serve_forever(poll_interval=None)

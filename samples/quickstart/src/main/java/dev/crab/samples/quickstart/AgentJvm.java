@@ -1,0 +1,83 @@
+package dev.crab.samples.quickstart;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.jar.JarEntry;
+import java.util.jar.JarOutputStream;
+import java.util.stream.Stream;
+
+/**
+ * The command that starts an agent's JVM: this JVM's Java and class path, and an archive of loaded classes (class data sharing), which
+ * saves half of the time that some hundred JVMs of a crash matrix would spend on loading the same classes. The archive is written by the
+ * first JVM that ends by itself and used by all after it; without it they start all the same. It wants jars, so directories of the
+ * class path are packed first.
+ */
+final class AgentJvm {
+    private final String classPath;
+    private final Path archive;
+
+    /**
+     * Prepares it.
+     *
+     * @param directory where jars and archive are kept
+     */
+    AgentJvm(Path directory) throws IOException {
+        archive = directory.resolve("agent.jsa");
+        List<String> entries = new ArrayList<>();
+        for (String entry : System.getProperty("java.class.path").split(File.pathSeparator, -1)) {
+            Path path = Path.of(entry);
+            if (entry.isEmpty()) {
+                continue; // would mean the working directory, which is no part of this program
+            }
+            if (Files.isDirectory(path)) {
+                Path jar = directory.resolve("classes-" + entries.size() + ".jar");
+                pack(path, jar);
+                entries.add(jar.toString());
+            } else {
+                entries.add(entry);
+            }
+        }
+        classPath = String.join(File.pathSeparator, entries);
+    }
+
+    /**
+     * The command line.
+     *
+     * @param properties system properties, {@code name=value}
+     * @param writesArchive whether this JVM, which nobody will kill, is to write the archive
+     */
+    List<String> command(List<String> properties, boolean writesArchive) {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        // Short-lived processes: what pays here is a quick start.
+        command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m"));
+        if (Files.exists(archive)) {
+            command.add("-XX:SharedArchiveFile=" + archive);
+        } else if (writesArchive) {
+            command.add("-XX:ArchiveClassesAtExit=" + archive);
+        }
+        properties.forEach(property -> command.add("-D" + property));
+        command.addAll(List.of("-cp", classPath, CodingAgent.class.getName()));
+        return command;
+    }
+
+    private static void pack(Path directory, Path jar) throws IOException {
+        List<Path> files;
+        try (Stream<Path> all = Files.walk(directory)) {
+            files = all.filter(Files::isRegularFile).toList();
+        }
+        try (OutputStream file = Files.newOutputStream(jar);
+                JarOutputStream out = new JarOutputStream(file)) {
+            for (Path path : files) {
+                out.putNextEntry(new JarEntry(directory.relativize(path).toString()));
+                Files.copy(path, out);
+                out.closeEntry();
+            }
+        }
+    }
+}
