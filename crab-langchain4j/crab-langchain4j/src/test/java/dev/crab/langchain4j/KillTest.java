@@ -60,11 +60,17 @@ class KillTest {
 
     @ParameterizedTest
     @CsvSource({
-        "response.recorded@1, 5", "response.recorded@3, 5",
+        "response.recorded@1, 5",
+        "response.recorded@3, 5",
         "tool.before@3, 5",
-        "tool.inside@1, 5", "tool.inside@2, 5", "tool.inside@4, 5", "tool.inside@5, 5",
-        "tool.after@2, 5", "tool.after@4, 5",
-        "turn.boundary@2, 6", "turn.boundary@4, 6",
+        "tool.inside@1, 5",
+        "tool.inside@2, 5",
+        "tool.inside@4, 5",
+        "tool.inside@5, 5",
+        "tool.after@2, 5",
+        "tool.after@4, 5",
+        "turn.boundary@2, 6",
+        "turn.boundary@4, 6",
         "commit.recorded@3, 6"
     })
     void agent_killedAtPoint_endsAsIfUncrashed(String point, int requestsAtMost) throws Exception {
@@ -87,7 +93,8 @@ class KillTest {
         }
         assertThat(count(executions, "append C")).isLessThanOrEqualTo(turn == 2 ? 2 : 1);
         assertThat(count(executions, "append D")).isLessThanOrEqualTo(turn == 3 ? 2 : 1);
-        List<String> mails = executions.stream().filter(line -> line.startsWith("mail")).toList();
+        List<String> mails =
+                executions.stream().filter(line -> line.startsWith("mail")).toList();
         assertThat(mails.stream().distinct().count()).as("one idempotency key").isEqualTo(1);
         assertThat(mails.size()).isEqualTo(point.equals("tool.inside@4") ? 2 : 1);
     }
@@ -129,8 +136,7 @@ class KillTest {
         if (point != null) {
             command.add("-Dcrab.fault=" + point);
         }
-        command.addAll(List.of(
-                KillableAgent.class.getName(), model.baseUrl(), directory.toString(), session));
+        command.addAll(List.of(KillableAgent.class.getName(), model.baseUrl(), directory.toString(), session));
         File errors = directory.resolve("errors").toFile();
         Process process = new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.appendTo(errors))
