@@ -55,9 +55,11 @@ final class CriuConnection implements AutoCloseable {
         }
     }
 
+    @SuppressWarnings("FutureReturnValueIgnored") // a void promise tells nothing
     void send(Rpc.Request request) {
         // A failed write closes the channel, and the reader learns of it.
-        channel.writeAndFlush(Unpooled.wrappedBuffer(request.toByteArray()), channel.voidPromise());
+        ChannelFuture unused =
+                channel.writeAndFlush(Unpooled.wrappedBuffer(request.toByteArray()), channel.voidPromise());
     }
 
     /**

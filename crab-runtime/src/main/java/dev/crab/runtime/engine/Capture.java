@@ -18,6 +18,7 @@ import dev.crab.runtime.snapshot.Snapshot;
 import dev.crab.runtime.snapshot.Snapshotter;
 import dev.crab.runtime.store.ProcessEntry;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.List;
@@ -34,6 +35,9 @@ final class Capture {
     /** Where CRIU looks for the file behind an inotify watch; it looks only if there is one. */
     private static final List<String> WATCH_PATHS =
             List.of("/root", "/home", "/srv", "/tmp", "/opt", "/var", "/etc", "/usr/local");
+
+    /** Bytes that must be free before a dump is begun: 64 MiB. */
+    private static final long RESERVE = 64L << 20;
 
     private final CriuClient criu;
     private final Snapshotter snapshotter;
@@ -73,7 +77,8 @@ final class Capture {
         boolean captured = false;
         try {
             Captured result;
-            if (plan.dumpNeeded() || (survivors && (plan.effect().processes() || !hasEarlierDump()))) {
+            if (!plan.processesGivenUp()
+                    && (plan.dumpNeeded() || (survivors && (plan.effect().processes() || !hasEarlierDump())))) {
                 result = dump(survivors);
             } else if (survivors) {
                 result = freezeAndSnapshot();
@@ -95,7 +100,7 @@ final class Capture {
 
     /** Nothing but pid 1 is there, and it sits and waits for requests, of which there are none: nothing has to be held. */
     private Captured snapshotOfIdle() {
-        if (hook.judge().processes() && hasSurvivors()) {
+        if (hook.judge().processes() && !plan.processesGivenUp() && hasSurvivors()) {
             return dump(true);
         }
         Snapshot taken = takeSnapshot();
@@ -109,7 +114,7 @@ final class Capture {
         try {
             cgroup.freeze();
             Effect effect = hook.judge();
-            if (effect.processes()) {
+            if (effect.processes() && !plan.processesGivenUp()) {
                 // CRIU leaves a tree that it finds frozen as it found it.
                 Captured dumped = dump(true);
                 cgroup.thaw();
@@ -159,6 +164,7 @@ final class Capture {
     private Captured dump(boolean survivors, boolean verbose) throws CriuFailure {
         Path images = work.make("dump");
         boolean dumped = false;
+        ensureRoom(images);
         try (CriuSession session = criu.session(processes.networkNamespace())) {
             DumpRequest request = new DumpRequest(processes.initPid(), images, processes.cgroup(), WATCH_PATHS);
             long frozen = session.dump(
@@ -272,7 +278,34 @@ final class Capture {
                 : CrabException.of(ErrorCode.SANDBOX_LOST, what, why, cure, cause);
     }
 
+    /** A dump that finds the disk full half way has held the sandbox still for nothing. */
+    private void ensureRoom(Path images) {
+        long free;
+        try {
+            free = Files.getFileStore(images).getUsableSpace();
+        } catch (IOException e) {
+            WorkDirectory.delete(images);
+            throw failed("the room for its dump cannot be told: " + e, e);
+        }
+        if (free < RESERVE) {
+            WorkDirectory.delete(images);
+            throw full(
+                    free + " bytes are free for its dump at " + images + ", " + RESERVE + " are kept in reserve", null);
+        }
+    }
+
+    private CrabException full(String why, @Nullable Throwable cause) {
+        String what = "sandbox " + sandbox.id() + " cannot be captured";
+        String cure = "free space on that file system, then commit again: what was committed is kept";
+        return cause == null
+                ? CrabException.of(ErrorCode.DISK_FULL, what, why, cure)
+                : CrabException.of(ErrorCode.DISK_FULL, what, why, cure, cause);
+    }
+
     private CrabException failed(String why, @Nullable Throwable cause) {
+        if (why.contains("No space left on device")) {
+            return full(why, cause);
+        }
         String what = "sandbox " + sandbox.id() + " cannot be captured";
         String cure = "the sandbox runs on; see the reason for what in it stands in the way";
         return cause == null

@@ -11,9 +11,16 @@ import org.jspecify.annotations.Nullable;
  * @param effect what changed since the previous checkpoint; the hook may make it more
  * @param dumpNeeded whether a dump is needed even if only pid 1 runs, because something outlives its processes (System V IPC objects)
  * @param previous the checkpoint before, whose dump is used again if only files changed; null if there is none
+ * @param processesGivenUp the processes could not be captured, and only the files are to be saved: a restore starts pid 1 afresh
  */
 public record CheckpointPlan(
         String snapshotId,
         Effect effect,
         boolean dumpNeeded,
-        @Nullable CheckpointImage previous) {}
+        @Nullable CheckpointImage previous,
+        boolean processesGivenUp) {
+    /** A plan that gives nothing up. */
+    public CheckpointPlan(String snapshotId, Effect effect, boolean dumpNeeded, @Nullable CheckpointImage previous) {
+        this(snapshotId, effect, dumpNeeded, previous, false);
+    }
+}

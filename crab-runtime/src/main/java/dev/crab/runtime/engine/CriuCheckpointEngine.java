@@ -126,7 +126,9 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
                         criu.features().version(),
                         System.getProperty("os.version", "unknown"));
             } else {
-                processes = captured.survivors() && previous != null ? previous.processes() : null;
+                boolean earlierDumpServes =
+                        captured.survivors() && !captured.plan().processesGivenUp();
+                processes = earlierDumpServes && previous != null ? previous.processes() : null;
             }
         } finally {
             table = await(files);

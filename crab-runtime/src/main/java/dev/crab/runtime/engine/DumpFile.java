@@ -1,5 +1,6 @@
 package dev.crab.runtime.engine;
 
+import com.github.luben.zstd.ZstdIOException;
 import com.github.luben.zstd.ZstdInputStreamNoFinalizer;
 import com.github.luben.zstd.ZstdOutputStreamNoFinalizer;
 import dev.crab.runtime.error.CrabException;
@@ -17,6 +18,8 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
 import java.util.List;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -99,10 +102,12 @@ final class DumpFile {
         try (InputStream raw = new BufferedInputStream(store.open(ref), BUFFER)) {
             byte[] head = raw.readNBytes(MAGIC.length);
             int version = raw.read();
-            if (!java.util.Arrays.equals(head, MAGIC) || version < 1) {
+            if (!Arrays.equals(head, MAGIC) || version < 1) {
                 throw corrupt(ref, "it does not begin like a dump");
             }
             if (version != VERSION) {
+                // Only if the object is what was written does the version mean what it says.
+                raw.transferTo(OutputStream.nullOutputStream());
                 throw CrabException.of(
                         ErrorCode.FORMAT_UNKNOWN,
                         "dump " + ref.name() + " cannot be read",
@@ -116,7 +121,7 @@ final class DumpFile {
             }
         } catch (EOFException e) {
             throw corrupt(ref, "it ends too early");
-        } catch (com.github.luben.zstd.ZstdIOException e) {
+        } catch (ZstdIOException e) {
             throw corrupt(ref, String.valueOf(e.getMessage()));
         } catch (IOException e) {
             throw CrabException.io("dump " + ref.name() + " cannot be unpacked", e);
@@ -138,8 +143,8 @@ final class DumpFile {
             CRC32C crc = new CRC32C();
             try (OutputStream out = Files.newOutputStream(
                     directory.resolve(name),
-                    java.nio.file.StandardOpenOption.CREATE_NEW,
-                    java.nio.file.StandardOpenOption.WRITE)) {
+                    StandardOpenOption.CREATE_NEW,
+                    StandardOpenOption.WRITE)) {
                 for (long left = size; left > 0; ) {
                     int length = in.read(buffer, 0, (int) Math.min(BUFFER, left));
                     if (length < 0) {

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.ObjectReader;
 import com.fasterxml.jackson.databind.ObjectWriter;
+import com.github.luben.zstd.ZstdIOException;
 import com.github.luben.zstd.ZstdInputStreamNoFinalizer;
 import com.github.luben.zstd.ZstdOutputStreamNoFinalizer;
 import dev.crab.runtime.error.CrabException;
@@ -196,6 +197,7 @@ final class FileTable {
                     throw corrupt(ref, "it does not begin like a file table");
                 }
                 if (header.version() != VERSION) {
+                    raw.transferTo(OutputStream.nullOutputStream());
                     throw CrabException.of(
                             ErrorCode.FORMAT_UNKNOWN,
                             "file table " + ref.name() + " cannot be read",
@@ -261,7 +263,7 @@ final class FileTable {
                 byte[] text = nextLine();
                 next = text.length == 0 ? null : ENTRY.readValue(text);
                 read += next == null ? 0 : 1;
-            } catch (JsonProcessingException | com.github.luben.zstd.ZstdIOException e) {
+            } catch (JsonProcessingException | ZstdIOException e) {
                 throw corrupt(ref, String.valueOf(e.getMessage()));
             }
         }

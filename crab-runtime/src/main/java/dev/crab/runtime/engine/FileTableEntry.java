@@ -4,9 +4,11 @@ import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import dev.crab.runtime.os.FileTree;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,9 +32,11 @@ import org.jspecify.annotations.Nullable;
  * @param digest of a file's content, as {@link FileTree.Entry#sha256} describes
  */
 @JsonInclude(JsonInclude.Include.NON_DEFAULT)
-@SuppressWarnings("ArrayRecordComponent") // compared piece by piece in differsFrom
+@SuppressWarnings("ArrayRecordComponent") // compared piece by piece in differenceTo
 record FileTableEntry(
-        @JsonInclude(JsonInclude.Include.ALWAYS) @JsonProperty("p") String path,
+        @JsonInclude(JsonInclude.Include.ALWAYS) @JsonProperty("p")
+        String path,
+
         @JsonProperty("t") String type,
         @JsonProperty("m") int mode,
         @JsonProperty("u") long uid,
@@ -107,8 +111,8 @@ record FileTableEntry(
                 && now.isFile()
                 && inode == now.inode
                 && size == now.size
-                && java.util.Arrays.equals(modified, now.modified)
-                && java.util.Arrays.equals(changed, now.changed)
+                && Arrays.equals(modified, now.modified)
+                && Arrays.equals(changed, now.changed)
                 && changed[0] < takenAtSeconds - 1;
     }
 
@@ -127,22 +131,22 @@ record FileTableEntry(
         if (size != found.size) {
             return "its size is " + found.size + ", not " + size;
         }
-        if (!java.util.Arrays.equals(modified, found.modified)) {
-            return "its time of modification differs";
-        }
         if (links != found.links) {
             return "it has " + Math.max(1, found.links) + " names, not " + Math.max(1, links);
         }
-        if (!java.util.Objects.equals(target, found.target)) {
+        if (!Objects.equals(target, found.target)) {
             return "it points to " + found.target + ", not " + target;
         }
-        if (!java.util.Arrays.equals(device, found.device)) {
+        if (!Arrays.equals(device, found.device)) {
             return "it is another device";
         }
-        if (!java.util.Objects.equals(attributes, found.attributes)) {
+        if (!Objects.equals(attributes, found.attributes)) {
             return "its extended attributes differ";
         }
-        return java.util.Objects.equals(digest, found.digest) ? null : "its content differs";
+        if (!Objects.equals(digest, found.digest)) {
+            return "its content differs";
+        }
+        return Arrays.equals(modified, found.modified) ? null : "its time of modification differs";
     }
 
     static String escape(byte[] bytes) {
@@ -171,6 +175,6 @@ record FileTableEntry(
                 bytes[length++] = (byte) c;
             }
         }
-        return java.util.Arrays.copyOf(bytes, length);
+        return Arrays.copyOf(bytes, length);
     }
 }

@@ -184,7 +184,7 @@ final class Restore {
     /** CRIU has done all but letting go. It must itself be out of the cgroup, or it would freeze with the rest. */
     private void park(Place place, int criuPid) {
         try {
-            Files.writeString(ownCgroup(place).resolve("cgroup.procs"), Integer.toString(criuPid));
+            Files.writeString(ownCgroup().resolve("cgroup.procs"), Integer.toString(criuPid));
             Files.writeString(place.cgroup().resolve("cgroup.freeze"), "1");
         } catch (IOException e) {
             throw CrabException.of(
@@ -196,9 +196,9 @@ final class Restore {
         }
     }
 
-    /** This process's own cgroup in the v2 hierarchy, of which sandboxes' are {@code crab/<id>}. */
-    private static Path ownCgroup(Place place) throws IOException {
-        Path mount = place.cgroup().getParent().getParent();
+    /** This process's own cgroup in the v2 hierarchy. */
+    private static Path ownCgroup() throws IOException {
+        Path mount = Cgroups.detect().unified();
         for (String line : Files.readAllLines(Path.of("/proc/self/cgroup"))) {
             if (line.startsWith("0::/")) {
                 Path own = mount.resolve(line.substring("0::/".length()));

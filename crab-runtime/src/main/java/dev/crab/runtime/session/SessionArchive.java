@@ -2,6 +2,7 @@ package dev.crab.runtime.session;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.crab.runtime.engine.SnapshotVerifier;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.session.SessionRecords.Details;
@@ -108,7 +109,7 @@ public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn
     }
 
     /**
-     * Checks, without restoring anything, that every kept generation could be: its manifest, its objects byte by byte, its snapshot. The
+     * Checks, without restoring anything, that every kept generation could be: its manifest, its objects byte by byte, its snapshot file by file. The
      * journal was checked by {@link #read}.
      *
      * @param onFinding told of each thing as soon as it was looked at
@@ -133,7 +134,11 @@ public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn
                     });
                 }
                 String snapshotId = manifest.checkpoint().files().snapshotId();
-                check(found, "snapshot " + snapshotId, () -> snapshots.find(snapshotId));
+                check(
+                        found,
+                        "snapshot " + snapshotId,
+                        () -> SnapshotVerifier.verify(
+                                objects, manifest.checkpoint().files(), snapshots.find(snapshotId)));
             }
             // A living owner may have dropped an old generation meanwhile.
             if (generation == committed || manifests.generations().contains(generation)) {

@@ -155,8 +155,9 @@ final class TurnCommitter {
         return new CheckpointPlan(
                 Names.checkpoint(store.session(), generation),
                 attempt.effects.effect(),
-                somethingOutlivesItsProcess(attempt.effects.effect()),
-                lastImage);
+                attempt.lost.isEmpty() && somethingOutlivesItsProcess(attempt.effects.effect()),
+                lastImage,
+                !attempt.lost.isEmpty());
     }
 
     private TurnOutcome commitCaptured(Attempt attempt, CheckpointPlan plan) {

@@ -9,7 +9,7 @@ import java.util.Deque;
 import java.util.List;
 
 /** Real file systems that are small, read-only or failing, mounted for one test and gone after it. Needs root. */
-final class SmallDisk implements AutoCloseable {
+public final class SmallDisk implements AutoCloseable {
     private final Path root;
     private final Deque<List<String>> undo = new ArrayDeque<>();
 
@@ -18,7 +18,7 @@ final class SmallDisk implements AutoCloseable {
     }
 
     /** A tmpfs of that many KiB. */
-    static SmallDisk tmpfs(Path at, int kibibytes) throws IOException {
+    public static SmallDisk tmpfs(Path at, int kibibytes) throws IOException {
         SmallDisk disk = new SmallDisk(Files.createDirectories(at));
         disk.run("mount", "-t", "tmpfs", "-o", "mode=700,size=" + kibibytes + "k", "crab-test", at.toString());
         disk.undo.push(List.of("umount", at.toString()));
@@ -29,7 +29,7 @@ final class SmallDisk implements AutoCloseable {
      * An ext4 that believes to have 64 MiB on a device that has room for far less: writing succeeds (into the page cache), and the flush
      * fails.
      */
-    static SmallDisk failing(Path at) throws IOException {
+    public static SmallDisk failing(Path at) throws IOException {
         Path backing = at.resolve("backing");
         SmallDisk disk = tmpfs(backing, 4096);
         boolean ready = false;
@@ -54,11 +54,11 @@ final class SmallDisk implements AutoCloseable {
         }
     }
 
-    void readOnly() throws IOException {
+    public void readOnly() throws IOException {
         run("mount", "-o", "remount,ro", root.toString());
     }
 
-    Path root() {
+    public Path root() {
         return root;
     }
 

@@ -1,0 +1,163 @@
+package dev.crab.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.crab.runtime.CrabRuntime;
+import dev.crab.runtime.CrabSupport;
+import dev.crab.runtime.sandbox.SandboxImage;
+import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.session.SandboxSession;
+import dev.crab.runtime.session.Turn;
+import dev.crab.runtime.snapshot.BtrfsSnapshotter;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** The commands on a data directory in which a real session has committed two turns. */
+class CrabCliTest {
+    private static final ObjectMapper MAPPER = new ObjectMapper();
+
+    private static Path data;
+
+    private record Answer(int status, String out, String err) {
+        JsonNode json() {
+            try {
+                return MAPPER.readTree(out);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+    }
+
+    @BeforeAll
+    static void commitTwoTurns() throws IOException {
+        data = Files.createTempDirectory("crab-cli-test");
+        ObjectNode position = JsonNodeFactory.instance.objectNode();
+        Path images = Path.of(
+                Optional.ofNullable(System.getProperty("crab.data"))
+                        .or(() -> Optional.ofNullable(System.getenv("CRAB_DATA")))
+                        .orElse("/var/lib/crab"),
+                "images",
+                "debian");
+        SandboxSpec spec = SandboxSpec.defaults().withImage(new SandboxImage.Directory(images));
+        try (CrabRuntime runtime = CrabRuntime.builder().dataDirectory(data).build();
+                SandboxSession session = runtime.open("one", spec)) {
+            Turn first = session.beginTurn();
+            session.sandbox().exec("setsid sleep infinity >/dev/null 2>&1 </dev/null &");
+            first.commit(position);
+            session.beginTurn().commit(position);
+        }
+    }
+
+    @AfterAll
+    static void remove() throws IOException {
+        BtrfsSnapshotter.release(data);
+        try (Stream<Path> files = Files.walk(data)) {
+            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                Files.delete(file);
+            }
+        }
+    }
+
+    private static Answer crab(String... arguments) {
+        StringWriter out = new StringWriter();
+        StringWriter err = new StringWriter();
+        int status = CrabCli.run(new PrintWriter(out, true), new PrintWriter(err, true), arguments);
+        return new Answer(status, out.toString(), err.toString());
+    }
+
+    private static String here() {
+        return "--data=" + data;
+    }
+
+    @Test
+    void sessions_listsThemAsTextAndAsJson() {
+        Answer text = crab("sessions", here());
+        assertThat(text.status()).isZero();
+        assertThat(text.out().lines().toList().get(1)).matches("one +2 +1 +\\S+ +- +ok");
+        JsonNode json = crab("sessions", "--json", here()).json();
+        assertThat(json.path("sessions").size()).isEqualTo(1);
+        assertThat(json.path("sessions").path(0).path("turns").asInt()).isEqualTo(2);
+    }
+
+    @Test
+    void show_tellsTurnsAndProcesses() {
+        Answer text = crab("show", "one", here());
+        assertThat(text.status()).isZero();
+        assertThat(text.out()).contains("PROCESSES_AND_FILES", "NOTHING", "sleep");
+        JsonNode json = crab("show", "one", "--json", here()).json();
+        assertThat(json.path("turns").size()).isEqualTo(2);
+        assertThat(json.path("turns").path(0).path("saved").asText()).isEqualTo("PROCESSES_AND_FILES");
+        assertThat(json.path("processes").findValuesAsText("comm")).contains("sleep");
+    }
+
+    @Test
+    void verify_findsWhatIsDamagedAndNamesIt() throws IOException {
+        assertThat(crab("verify", here()).out()).endsWith("5 checked, 0 damaged\n");
+        Path manifest = data.resolve("sessions/one/manifests/1.json");
+        byte[] intact = Files.readAllBytes(manifest);
+        byte[] damaged = intact.clone();
+        damaged[intact.length / 2] ^= 1;
+        Files.write(manifest, damaged);
+        Answer text = crab("verify", "one", here());
+        Answer json = crab("verify", "--json", here());
+        Files.write(manifest, intact);
+        assertThat(text.status()).isEqualTo(1);
+        assertThat(text.out()).contains("MANIFEST_CORRUPT").contains(manifest.toString());
+        assertThat(json.status()).isEqualTo(1);
+        assertThat(json.json().path("damaged").asInt()).isEqualTo(1);
+        assertThat(crab("verify", here()).status()).isZero();
+    }
+
+    @Test
+    void unknownSession_isATypedRefusal() {
+        Answer text = crab("show", "nobody", here());
+        assertThat(text.status()).isEqualTo(1);
+        assertThat(text.out()).isEmpty();
+        assertThat(text.err()).startsWith("SESSION_UNKNOWN: ").contains("cure: ");
+        Answer json = crab("show", "nobody", "--json", here());
+        assertThat(json.status()).isEqualTo(1);
+        assertThat(json.json().path("error").path("code").asText()).isEqualTo("SESSION_UNKNOWN");
+    }
+
+    @Test
+    void doctor_tellsTheSameAsTheLibrary() {
+        Answer text = crab("doctor", here());
+        Answer json = crab("doctor", "--json", here());
+        assertThat(json.json().path("checks").size()).isEqualTo(text.out().lines().count());
+        assertThat(json.json().path("ok").asBoolean()).isEqualTo(CrabSupport.isAvailable());
+        assertThat(json.status()).isEqualTo(CrabSupport.isAvailable() ? 0 : 1);
+        assertThat(text.out()).contains("ok       criu");
+    }
+
+    @Test
+    void doctorOfAnImpossibleDataDirectory_failsWithACure() {
+        Answer answer = crab("doctor", "--json", "--data=/dev/null/crab");
+        assertThat(answer.status()).isEqualTo(1);
+        JsonNode check = answer.json().path("checks").path(9);
+        assertThat(check.path("name").asText()).isEqualTo("data-directory");
+        assertThat(check.path("status").asText()).isEqualTo("missing");
+        assertThat(check.path("cure").asText()).isNotEmpty();
+    }
+
+    @Test
+    void senselessCommandLine_isUsage() {
+        assertThat(crab().status()).isEqualTo(2);
+        assertThat(crab("nonsense").status()).isEqualTo(2);
+        assertThat(crab("show").status()).isEqualTo(2);
+        assertThat(crab("--help").status()).isZero();
+    }
+}
