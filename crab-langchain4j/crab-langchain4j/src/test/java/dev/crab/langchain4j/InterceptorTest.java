@@ -39,6 +39,7 @@ import dev.langchain4j.service.tool.ToolProviderResult;
 import dev.langchain4j.service.tool.ToolService;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
@@ -629,10 +630,13 @@ class InterceptorTest {
         configure(options -> options.set("crab.enabled", "false"));
         AiServiceContext context = AiServiceContext.create(Agent.class);
         assertThat(context.toolService.getClass()).isEqualTo(ToolService.class);
-        assertThat(context.getClass().getDeclaredMethods())
+        // A coverage agent adds synthetic members.
+        assertThat(Arrays.stream(context.getClass().getDeclaredMethods()).filter(one -> !one.isSynthetic()))
                 .as("overrides nothing")
                 .isEmpty();
-        assertThat(context.getClass().getDeclaredFields()).as("holds nothing").isEmpty();
+        assertThat(Arrays.stream(context.getClass().getDeclaredFields()).filter(one -> !one.isSynthetic()))
+                .as("holds nothing")
+                .isEmpty();
         script.calls(null, call("c1", "append", "line", "A")).says("c1", "done");
         assertThat(agent().build().work("go").content()).isEqualTo("done");
         assertThat(session().lastCommit()).isNull();
