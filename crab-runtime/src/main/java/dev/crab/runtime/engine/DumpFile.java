@@ -142,9 +142,7 @@ final class DumpFile {
             total += size;
             CRC32C crc = new CRC32C();
             try (OutputStream out = Files.newOutputStream(
-                    directory.resolve(name),
-                    StandardOpenOption.CREATE_NEW,
-                    StandardOpenOption.WRITE)) {
+                    directory.resolve(name), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
                 for (long left = size; left > 0; ) {
                     int length = in.read(buffer, 0, (int) Math.min(BUFFER, left));
                     if (length < 0) {

@@ -39,7 +39,9 @@ class RestoreRefusalTest {
     static void checkpoint() throws IOException {
         fixture = new EngineFixture();
         RunningSandbox sandbox = fixture.start();
-        run(sandbox, "mkdir /root/d; echo one > /root/d/file; ln /root/d/file /root/hard; ln -s /etc/passwd /root/soft");
+        run(
+                sandbox,
+                "mkdir /root/d; echo one > /root/d/file; ln /root/d/file /root/hard; ln -s /etc/passwd /root/soft");
         run(sandbox, Programs.HTTP_SERVER);
         image = fixture.checkpoint(sandbox, Effect.FULL, null);
         fixture.destroy(sandbox);
@@ -61,7 +63,8 @@ class RestoreRefusalTest {
     @Test
     void damagedDump_isRefused() throws IOException {
         ProcessImage processes = processes();
-        for (long offset : List.of(0L, 8L, 9L, 40L, processes.dump().length() / 2, processes.dump().length() - 1)) {
+        for (long offset : List.of(
+                0L, 8L, 9L, 40L, processes.dump().length() / 2, processes.dump().length() - 1)) {
             damaged(processes.dump(), offset, ErrorCode.OBJECT_CORRUPT);
         }
     }
@@ -83,7 +86,10 @@ class RestoreRefusalTest {
 
     @Test
     void dumpThatIsNotOne_isRefused() {
-        refused(ErrorCode.OBJECT_CORRUPT, "does not begin like a dump", withDump(image.files().fileTable()));
+        refused(
+                ErrorCode.OBJECT_CORRUPT,
+                "does not begin like a dump",
+                withDump(image.files().fileTable()));
         byte[] whole = content(processes().dump());
         refused(ErrorCode.OBJECT_CORRUPT, "", withDump(write(java.util.Arrays.copyOf(whole, whole.length / 2))));
     }
@@ -109,7 +115,8 @@ class RestoreRefusalTest {
             Files.delete(upper.resolve("root/soft"));
             Files.createSymbolicLink(upper.resolve("root/soft"), Path.of("/etc/shadow"));
         });
-        refusedFiles("/root/d differs: its mode", upper -> Files.setAttribute(upper.resolve("root/d"), "unix:mode", 0777));
+        refusedFiles(
+                "/root/d differs: its mode", upper -> Files.setAttribute(upper.resolve("root/d"), "unix:mode", 0777));
         refusedFiles("/root/hard differs", upper -> {
             Files.delete(upper.resolve("root/hard"));
             Files.copy(
@@ -117,7 +124,9 @@ class RestoreRefusalTest {
                     upper.resolve("root/hard"),
                     java.nio.file.StandardCopyOption.COPY_ATTRIBUTES);
         });
-        refusedFiles("/root/d/file differs: its owner", upper -> Files.setAttribute(upper.resolve("root/d/file"), "unix:uid", 5));
+        refusedFiles(
+                "/root/d/file differs: its owner",
+                upper -> Files.setAttribute(upper.resolve("root/d/file"), "unix:uid", 5));
     }
 
     @Test
@@ -127,7 +136,10 @@ class RestoreRefusalTest {
         ProcessEntry last = more.get(more.size() - 1);
         more.add(new ProcessEntry(999, 1, 999, 999, "ghost", "L", List.of(), List.of()));
         refused(ErrorCode.RESTORE_MISMATCH, "process 999 (ghost) is missing", with(more));
-        refused(ErrorCode.RESTORE_MISMATCH, "(python3) is extra", with(processes.processes().subList(0, 1)));
+        refused(
+                ErrorCode.RESTORE_MISMATCH,
+                "(python3) is extra",
+                with(processes.processes().subList(0, 1)));
         assertThat(last.listening()).containsExactly("tcp 0100007F 8000");
         List<ProcessEntry> changed = new ArrayList<>(processes.processes());
         changed.set(

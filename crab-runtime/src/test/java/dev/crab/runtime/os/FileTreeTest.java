@@ -118,8 +118,7 @@ class FileTreeTest {
         sparse("longer", size + 1, 300_000, 1);
         Map<String, String> digests = digests();
         assertThat(digests.get("/written")).isEqualTo(digests.get("/holes"));
-        assertThat(digests.get("/holes"))
-                .isNotIn(digests.get("/moved"), digests.get("/other"), digests.get("/longer"));
+        assertThat(digests.get("/holes")).isNotIn(digests.get("/moved"), digests.get("/other"), digests.get("/longer"));
         MessageDigest expected = MessageDigest.getInstance("SHA-256");
         byte[] block = new byte[1 << 17];
         block[300_000 - 2 * (1 << 17)] = 1;
@@ -160,16 +159,14 @@ class FileTreeTest {
 
     @Test
     void root_thatIsMissingOrALinkIsRefused() throws IOException {
-        assertThatExceptionOfType(IOException.class)
-                .isThrownBy(() -> FileTree.walk(root.resolve("none"), entry -> {}));
+        assertThatExceptionOfType(IOException.class).isThrownBy(() -> FileTree.walk(root.resolve("none"), entry -> {}));
         Files.createSymbolicLink(root.resolve("link"), root);
-        assertThatExceptionOfType(IOException.class)
-                .isThrownBy(() -> FileTree.walk(root.resolve("link"), entry -> {}));
+        assertThatExceptionOfType(IOException.class).isThrownBy(() -> FileTree.walk(root.resolve("link"), entry -> {}));
     }
 
     private void sparse(String name, long size, long at, int value) throws IOException {
-        try (FileChannel channel = FileChannel.open(
-                root.resolve(name), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+        try (FileChannel channel =
+                FileChannel.open(root.resolve(name), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
             channel.write(ByteBuffer.wrap(new byte[] {0}), size - 1);
             channel.write(ByteBuffer.wrap(new byte[] {(byte) value}), at);
         }

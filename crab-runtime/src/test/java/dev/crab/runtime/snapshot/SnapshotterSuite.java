@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.os.FileTree;
+import dev.crab.runtime.os.Filesystems;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -313,8 +314,8 @@ public abstract class SnapshotterSuite {
         }
 
         @Override
-        public void close() throws Exception {
-            run("umount", root.toString());
+        public void close() throws IOException {
+            Filesystems.unmount(root);
         }
     }
 }
