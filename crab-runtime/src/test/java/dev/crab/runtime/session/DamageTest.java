@@ -141,8 +141,7 @@ class DamageTest {
 
     @Test
     void processThatCannotBeDumped_stopsTheCommitOrIsToldAsLostByPolicy() throws IOException {
-        String traced =
-                """
+        String traced = """
                 import ctypes, os, time
                 if os.fork() == 0:
                     ctypes.CDLL(None).ptrace(0, 0, 0, 0)
