@@ -168,9 +168,9 @@ show_build_errors() {
 build_modules() {
     cd "$CRAB_ROOT" || return 1
     if [[ -e $MAVEN_CHOICE ]]; then
-        as_owner mvn -B -ntp -Dmaven.test.skip=true package
+        as_owner mvn -B -ntp -Dcrab.fast -Dmaven.test.skip=true package
     else
-        as_owner ./mvnw -B -ntp -Dmaven.test.skip=true package
+        as_owner ./mvnw -B -ntp -Dcrab.fast -Dmaven.test.skip=true package
     fi
 }
 

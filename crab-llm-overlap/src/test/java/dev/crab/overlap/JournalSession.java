@@ -36,7 +36,8 @@ final class JournalSession implements SandboxSession {
         journal = FileJournal.open(directory);
         for (JournalRecord entry : journal.recovered()) {
             if (entry.kind().equals("commit")) {
-                last = commit(entry.body().path("turn").asLong(), (ObjectNode) entry.body().path("position"));
+                last = commit(entry.body().path("turn").asLong(), (ObjectNode)
+                        entry.body().path("position"));
             }
         }
         Commit restored = last;
@@ -104,8 +105,7 @@ final class JournalSession implements SandboxSession {
                 }
                 List<EffectReason> reasons =
                         effect == Effect.NONE ? List.of() : List.of(new EffectReason("test", effect, List.of("/x")));
-                return new TurnOutcome(
-                        commit, TurnEffects.of(reasons), TurnOutcome.Saved.FILES, 100, 20, 10, 30);
+                return new TurnOutcome(commit, TurnEffects.of(reasons), TurnOutcome.Saved.FILES, 100, 20, 10, 30);
             }
 
             @Override

@@ -75,7 +75,8 @@ class SessionReplayTest {
         assertThat(again.nextResponse("drifted")).contains(text("one"));
         assertThat(again.tool("id", "t1", "{}", ToolEffect.SANDBOX))
                 .isInstanceOfSatisfying(
-                        ToolAnswer.Recorded.class, recorded -> assertThat(recorded.result()).isEqualTo(text("done 1")));
+                        ToolAnswer.Recorded.class,
+                        recorded -> assertThat(recorded.result()).isEqualTo(text("done 1")));
         assertThat(again.nextResponse("drifted")).contains(text("two"));
         assertThat(again.tool("id", "t2", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Run.class);
         assertThat(again.nextResponse("r3")).isEmpty();
@@ -231,7 +232,9 @@ class SessionReplayTest {
         turns.replay().completeRun(turns.replay().currentRun());
 
         ReplayScope next = ReplayScope.run(turns.replay().currentRun());
-        assertThat(turns.replay().begin("call", "memory", next, SessionReplay.node()).isResumed())
+        assertThat(turns.replay()
+                        .begin("call", "memory", next, SessionReplay.node())
+                        .isResumed())
                 .isFalse();
     }
 

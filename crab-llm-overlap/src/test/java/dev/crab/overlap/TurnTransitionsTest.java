@@ -13,8 +13,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 class TurnTransitionsTest {
-    private static final String INTRODUCTION =
-            """
+    private static final String INTRODUCTION = """
             # States of a session between two commits
 
             Drawn from the transition table of `TurnTransitions`; a test fails when the two differ (run it with

@@ -155,7 +155,8 @@ final class DirectorySession implements SandboxSession {
             Path target = root.resolve("turn-" + number);
             delete(target);
             copy(live(), target);
-            ObjectNode body = JsonNodeFactory.instance.objectNode()
+            ObjectNode body = JsonNodeFactory.instance
+                    .objectNode()
                     .put("turn", number)
                     .put("effect", Effect.FILES.name())
                     .put("saved", TurnOutcome.Saved.FILES.name());
@@ -167,8 +168,7 @@ final class DirectorySession implements SandboxSession {
                 open = null;
             }
             FaultPoints.reach("commit.recorded");
-            return new TurnOutcome(
-                    commit, TurnEffects.of(List.of()), TurnOutcome.Saved.FILES, 1, 2, 1, 3);
+            return new TurnOutcome(commit, TurnEffects.of(List.of()), TurnOutcome.Saved.FILES, 1, 2, 1, 3);
         }
 
         @Override

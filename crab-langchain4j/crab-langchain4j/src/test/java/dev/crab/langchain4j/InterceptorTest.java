@@ -248,6 +248,40 @@ class InterceptorTest {
     }
 
     @Test
+    void crashDuringTheFirstLlmCall_leavesNoMessageTwice() {
+        script.says(null, "done");
+        ChatModel dying = new ChatModel() {
+            @Override
+            public ChatResponse doChat(ChatRequest request) {
+                throw new Killed();
+            }
+        };
+        crash(() -> agent().chatModel(dying).build().work("go"));
+        assertThat(memoryTypes()).as("left by the crash").hasSize(2);
+
+        agent().build().work("go");
+
+        assertThat(memoryTypes()).containsExactly(ChatMessageType.SYSTEM, ChatMessageType.USER, ChatMessageType.AI);
+        assertThat(script.requests().get(0).path("messages")).hasSize(2);
+    }
+
+    @Test
+    void promptWithTheTimeOfDay_staysTheSame_withoutAMemoryToo() {
+        script.calls(null, call("c1", "append", "line", "A")).says("c1", "done");
+        Runnable work = () -> AiServices.builder(Agent.class)
+                .chatModel(model())
+                .tools(new Tools(Crab.sandbox(SESSION)))
+                .build()
+                .work("go");
+        killAt("tool.inside", 1);
+        crash(work);
+        work.run();
+        assertThat(script.requests()).hasSize(2);
+        assertThat(script.requests().get(1).path("messages").get(0))
+                .isEqualTo(script.requests().get(0).path("messages").get(0));
+    }
+
+    @Test
     void otherCallAfterACrash_findsOnlyWholeCommittedTurnsInTheMemory() {
         script.calls(null, call("c1", "append", "line", "A"))
                 .calls("c1", call("c2", "append", "line", "B"))
@@ -316,8 +350,7 @@ class InterceptorTest {
     void toolFailure_isTextForTheModel_andTheUsersHandlerRunsOnce() {
         script.calls(null, call("c1", "fail", "why", "no luck")).says("c1", "done");
         AtomicInteger handled = new AtomicInteger();
-        Result<String> result = agent()
-                .toolExecutionErrorHandler((error, context) -> {
+        Result<String> result = agent().toolExecutionErrorHandler((error, context) -> {
                     handled.incrementAndGet();
                     return ToolErrorHandlerResult.text("sorry: " + error.getMessage());
                 })
@@ -331,8 +364,7 @@ class InterceptorTest {
     void usersHandlerThatThrows_endsTheCallWithItsOwnException() {
         script.calls(null, call("c1", "fail", "why", "no luck")).says("c1", "done");
         IllegalArgumentException verdict = new IllegalArgumentException("enough");
-        Agent agent = agent()
-                .toolExecutionErrorHandler((error, context) -> {
+        Agent agent = agent().toolExecutionErrorHandler((error, context) -> {
                     throw verdict;
                 })
                 .build();
@@ -344,17 +376,16 @@ class InterceptorTest {
         script.calls(null, call("c1", "lose", "x", "y")).says("c1", "done");
         Agent agent = AiServices.builder(Agent.class)
                 .chatModel(model())
-                .tools(
-                        java.util.Map.of(
-                                ToolSpecification.builder()
-                                        .name("lose")
-                                        .parameters(JsonObjectSchema.builder()
-                                                .addStringProperty("x")
-                                                .build())
-                                        .build(),
-                                (ToolExecutor) (request, memoryId) -> {
-                                    throw CrabException.of(ErrorCode.SANDBOX_LOST, "what", "why", "cure");
-                                }))
+                .tools(java.util.Map.of(
+                        ToolSpecification.builder()
+                                .name("lose")
+                                .parameters(JsonObjectSchema.builder()
+                                        .addStringProperty("x")
+                                        .build())
+                                .build(),
+                        (ToolExecutor) (request, memoryId) -> {
+                            throw CrabException.of(ErrorCode.SANDBOX_LOST, "what", "why", "cure");
+                        }))
                 .build();
         Crab.sandbox(SESSION);
         assertThat(codeOf(thrownBy(() -> agent.work("go")))).isEqualTo(ErrorCode.SANDBOX_LOST);
@@ -557,7 +588,9 @@ class InterceptorTest {
         Plain plain = AiServices.builder(Plain.class).chatModel(model()).build();
         Crab.sandbox(SESSION);
         assertThat(plain.chat("hi")).isEqualTo("hello");
-        assertThat(session).as("no tools, no scope: no session is opened for it").isNull();
+        assertThat(session)
+                .as("no tools, no scope: no session is opened for it")
+                .isNull();
     }
 
     interface Streaming {
@@ -596,7 +629,9 @@ class InterceptorTest {
         configure(options -> options.set("crab.enabled", "false"));
         AiServiceContext context = AiServiceContext.create(Agent.class);
         assertThat(context.toolService.getClass()).isEqualTo(ToolService.class);
-        assertThat(context.getClass().getDeclaredMethods()).as("overrides nothing").isEmpty();
+        assertThat(context.getClass().getDeclaredMethods())
+                .as("overrides nothing")
+                .isEmpty();
         assertThat(context.getClass().getDeclaredFields()).as("holds nothing").isEmpty();
         script.calls(null, call("c1", "append", "line", "A")).says("c1", "done");
         assertThat(agent().build().work("go").content()).isEqualTo("done");

@@ -60,11 +60,17 @@ class KillTest {
 
     @ParameterizedTest
     @CsvSource({
-        "response.recorded@1, 5", "response.recorded@3, 5",
+        "response.recorded@1, 5",
+        "response.recorded@3, 5",
         "tool.before@3, 5",
-        "tool.inside@1, 5", "tool.inside@2, 5", "tool.inside@4, 5", "tool.inside@5, 5",
-        "tool.after@2, 5", "tool.after@4, 5",
-        "turn.boundary@2, 6", "turn.boundary@4, 6",
+        "tool.inside@1, 5",
+        "tool.inside@2, 5",
+        "tool.inside@4, 5",
+        "tool.inside@5, 5",
+        "tool.after@2, 5",
+        "tool.after@4, 5",
+        "turn.boundary@2, 6",
+        "turn.boundary@4, 6",
         "commit.recorded@3, 6"
     })
     void agent_killedAtPoint_endsAsIfUncrashed(String point, int requestsAtMost) throws Exception {
@@ -78,10 +84,17 @@ class KillTest {
         assertThat(model.requests().size() - requestsBefore).isBetween(5, requestsAtMost);
         List<String> executions = Files.readAllLines(work.resolve("executions"));
         int turn = turnOf(point);
-        assertThat(count(executions, "append A")).isEqualTo(turn == 1 && ranBefore(point, 1) ? 2 : 1);
+        boolean again = turn == 1 && ranBefore(point, 1);
+        if (point.startsWith("response.recorded")) {
+            // Whether the turn before was committed by then is a race, and either is right.
+            assertThat(count(executions, "append A")).isBetween(1L, turn == 1 ? 2L : 1L);
+        } else {
+            assertThat(count(executions, "append A")).isEqualTo(again ? 2 : 1);
+        }
         assertThat(count(executions, "append C")).isLessThanOrEqualTo(turn == 2 ? 2 : 1);
         assertThat(count(executions, "append D")).isLessThanOrEqualTo(turn == 3 ? 2 : 1);
-        List<String> mails = executions.stream().filter(line -> line.startsWith("mail")).toList();
+        List<String> mails =
+                executions.stream().filter(line -> line.startsWith("mail")).toList();
         assertThat(mails.stream().distinct().count()).as("one idempotency key").isEqualTo(1);
         assertThat(mails.size()).isEqualTo(point.equals("tool.inside@4") ? 2 : 1);
     }
@@ -91,8 +104,8 @@ class KillTest {
         if (point.startsWith("tool")) {
             return times <= 2 ? 1 : times <= 4 ? 2 : 3;
         }
-        // The first commit is the preparation's.
-        return point.startsWith("response") ? times : times - 1;
+        // The first commit is the preparation's; and the response after a turn arrives while that is being committed.
+        return times - 1;
     }
 
     private static boolean ranBefore(String point, int tool) {
@@ -123,8 +136,7 @@ class KillTest {
         if (point != null) {
             command.add("-Dcrab.fault=" + point);
         }
-        command.addAll(List.of(
-                KillableAgent.class.getName(), model.baseUrl(), directory.toString(), session));
+        command.addAll(List.of(KillableAgent.class.getName(), model.baseUrl(), directory.toString(), session));
         File errors = directory.resolve("errors").toFile();
         Process process = new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.appendTo(errors))

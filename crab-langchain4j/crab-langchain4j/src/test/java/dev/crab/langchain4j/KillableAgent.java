@@ -100,7 +100,9 @@ final class KillableAgent {
             outcome.put("log", RealSandbox.run(sandbox, "cat log"));
             outcome.put("count", RealSandbox.count(sandbox));
             outcome.put("memory", roles(memory.messages()));
-            outcome.put("turns", run.reports().stream().filter(report -> report.committed()).count());
+            outcome.put(
+                    "turns",
+                    run.reports().stream().filter(report -> report.committed()).count());
             run.complete();
             System.out.println("outcome " + outcome);
             System.out.flush();

@@ -16,8 +16,7 @@ import java.util.stream.Stream;
 /** What tests against the real runtime have in common: a data directory of their own, the Debian image, and a service in the sandbox. */
 final class RealSandbox {
     /** Counts in memory only, and tells the count. */
-    private static final String COUNTER =
-            """
+    private static final String COUNTER = """
             import socket
             listener = socket.socket()
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

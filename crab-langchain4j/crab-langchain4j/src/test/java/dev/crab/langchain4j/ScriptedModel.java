@@ -26,7 +26,8 @@ final class ScriptedModel implements AutoCloseable {
     /** A tool call that the model asks for. */
     record Call(String id, String tool, String argumentName, String argument) {}
 
-    private final WireMockServer server = new WireMockServer(WireMockConfiguration.options().dynamicPort());
+    private final WireMockServer server =
+            new WireMockServer(WireMockConfiguration.options().dynamicPort());
     private int priority = 100;
 
     ScriptedModel() {
@@ -60,8 +61,7 @@ final class ScriptedModel implements AutoCloseable {
 
     /** Answers with text, once the result of call {@code after} is in the request (null: at the start). */
     ScriptedModel says(@Nullable String after, String text) {
-        return stub(
-                after, JSON.createObjectNode().put("role", "assistant").put("content", text), "stop");
+        return stub(after, JSON.createObjectNode().put("role", "assistant").put("content", text), "stop");
     }
 
     private ScriptedModel stub(@Nullable String after, ObjectNode message, String finish) {
@@ -82,9 +82,8 @@ final class ScriptedModel implements AutoCloseable {
         if (after != null) {
             mapping.withRequestBody(matchingJsonPath("$.messages[?(@.tool_call_id == '" + after + "')]"));
         }
-        server.stubFor(mapping.willReturn(aResponse()
-                .withHeader("Content-Type", "application/json")
-                .withBody(body.toString())));
+        server.stubFor(mapping.willReturn(
+                aResponse().withHeader("Content-Type", "application/json").withBody(body.toString())));
         return this;
     }
 
@@ -92,8 +91,7 @@ final class ScriptedModel implements AutoCloseable {
     List<ObjectNode> requests() {
         List<ObjectNode> bodies = new ArrayList<>();
         for (LoggedRequest request : server.findAll(
-                com.github.tomakehurst.wiremock.client.WireMock.postRequestedFor(
-                        urlEqualTo("/v1/chat/completions")))) {
+                com.github.tomakehurst.wiremock.client.WireMock.postRequestedFor(urlEqualTo("/v1/chat/completions")))) {
             try {
                 bodies.add((ObjectNode) JSON.readTree(request.getBodyAsString()));
             } catch (java.io.IOException e) {

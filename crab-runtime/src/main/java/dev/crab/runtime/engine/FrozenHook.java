@@ -7,7 +7,10 @@ import dev.crab.runtime.inspector.Effect;
  * nothing is there that could move). Keep it short. An exception ends the capture, lets the sandbox run on and comes out of it.
  */
 public interface FrozenHook {
-    /** Judges again: returns what has to be saved. Called before anything is taken, or after the dump and before its snapshot. */
+    /**
+     * Judges again: returns what has to be saved. Called before anything is taken, and only where a snapshot alone was asked for: a dump
+     * leaves nothing that a second judgement could add.
+     */
     Effect judge();
 
     /**

@@ -7,6 +7,8 @@ import com.sun.jna.NativeLong;
 import com.sun.jna.Pointer;
 import dev.crab.runtime.error.CrabException;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -44,6 +46,7 @@ public final class RootedTree implements AutoCloseable {
     private static final int ENTRIES = 1 << 16;
     private static final int MAX_ATTRIBUTES = 1 << 16;
     private static final int MAX_LINK = 1 << 13;
+    private static final int MAX_PATH = 1 << 16;
     private static final int ENOENT = 2;
     private static final int ENOTDIR = 20;
     private static final int ELOOP = 40;
@@ -82,10 +85,13 @@ public final class RootedTree implements AutoCloseable {
             Native.register(Calls.class, "c");
         }
 
-        static native int statx(int directory, Pointer path, int flags, int mask, Pointer result)
-                throws LastErrorException;
+        // Addresses as numbers: a Pointer object for each file would cost more than the call.
+        static native int statx(int directory, long path, int flags, int mask, long result) throws LastErrorException;
 
-        static native NativeLong getdents64(int fd, Pointer buffer, NativeLong size) throws LastErrorException;
+        static native long getdents64(int fd, long buffer, long size) throws LastErrorException;
+
+        static native long syscall(long number, int directory, long path, long how, long size)
+                throws LastErrorException;
 
         static native NativeLong readlinkat(int fd, Pointer path, Pointer buffer, NativeLong size)
                 throws LastErrorException;
@@ -101,6 +107,9 @@ public final class RootedTree implements AutoCloseable {
     private final Memory entries = new Memory(ENTRIES);
     private final Memory empty = new Memory(1);
     private final Memory how = new Memory(24);
+    private final Memory pathName = new Memory(MAX_PATH);
+    private final ByteBuffer resultBytes = bytes(result);
+    private final ByteBuffer entryBytes = bytes(entries);
 
     private RootedTree(NativeFd root) {
         this.root = root;
@@ -141,7 +150,7 @@ public final class RootedTree implements AutoCloseable {
     /** One file, or null if the path leads to none without a symbolic link on its way. */
     public @Nullable Node stat(String path) {
         try (NativeFd fd = open(path, LibC.O_PATH)) {
-            return fd == null ? null : stat(fd.number(), empty, AT_EMPTY_PATH);
+            return fd == null ? null : stat(fd.number(), Pointer.nativeValue(empty), AT_EMPTY_PATH);
         }
     }
 
@@ -220,15 +229,22 @@ public final class RootedTree implements AutoCloseable {
 
     private @Nullable NativeFd open(String path, int flags) {
         byte[] bytes = ("." + path).getBytes(StandardCharsets.ISO_8859_1);
-        try (Memory name = new Memory(bytes.length + 1L)) {
-            name.write(0, bytes, 0, bytes.length);
-            name.setByte(bytes.length, (byte) 0);
+        if (bytes.length >= MAX_PATH) {
+            throw CrabException.io(
+                    "a file cannot be opened", new IOException("its path is longer than " + MAX_PATH + " bytes"));
+        }
+        try {
+            pathName.write(0, bytes, 0, bytes.length);
+            pathName.setByte(bytes.length, (byte) 0);
             how.setLong(0, flags | (long) LibC.O_NOFOLLOW | LibC.O_CLOEXEC);
             how.setLong(8, 0);
             how.setLong(16, RESOLVE_BENEATH | LibC.RESOLVE_NO_SYMLINKS | LibC.RESOLVE_NO_MAGICLINKS);
-            return new NativeFd(LibC.C
-                    .syscall(new NativeLong(LibC.SYS_OPENAT2), root.number(), name, how, new NativeLong(24))
-                    .intValue());
+            return new NativeFd((int) Calls.syscall(
+                    LibC.SYS_OPENAT2,
+                    root.number(),
+                    Pointer.nativeValue(pathName),
+                    Pointer.nativeValue(how),
+                    how.size()));
         } catch (LastErrorException e) {
             if (e.getErrorCode() == ENOENT || e.getErrorCode() == ENOTDIR || e.getErrorCode() == ELOOP) {
                 return null;
@@ -243,7 +259,7 @@ public final class RootedTree implements AutoCloseable {
         while (true) {
             int length;
             try {
-                length = Calls.getdents64(fd, entries, new NativeLong(ENTRIES)).intValue();
+                length = (int) Calls.getdents64(fd, Pointer.nativeValue(entries), ENTRIES);
             } catch (LastErrorException e) {
                 if (e.getErrorCode() == ENOENT) {
                     return true; // removed while it was read
@@ -253,12 +269,12 @@ public final class RootedTree implements AutoCloseable {
             if (length == 0) {
                 return true;
             }
-            for (int at = 0; at < length; at += entries.getShort(at + 16L) & 0xffff) {
-                String name = entries.getString(at + 19L, "ISO-8859-1");
+            for (int at = 0; at < length; at += entryBytes.getShort(at + 16) & 0xffff) {
+                String name = name(at + 19);
                 if (name.equals(".") || name.equals("..")) {
                     continue;
                 }
-                Node node = stat(fd, entries.share(at + 19L), AT_SYMLINK_NOFOLLOW);
+                Node node = stat(fd, Pointer.nativeValue(entries) + at + 19, AT_SYMLINK_NOFOLLOW);
                 if (node == null) {
                     continue;
                 }
@@ -274,26 +290,41 @@ public final class RootedTree implements AutoCloseable {
     }
 
     /** struct statx, linux/stat.h. */
-    private @Nullable Node stat(int directory, Pointer name, int flags) {
+    private @Nullable Node stat(int directory, long name, int flags) {
         try {
-            Calls.statx(directory, name, flags, STATX_BASIC_STATS, result);
+            Calls.statx(directory, name, flags, STATX_BASIC_STATS, Pointer.nativeValue(result));
         } catch (LastErrorException e) {
             if (e.getErrorCode() == ENOENT) {
                 return null;
             }
             throw failed("a file cannot be examined", e);
         }
+        ByteBuffer got = resultBytes;
         return new Node(
-                result.getShort(28) & 0xffff,
-                result.getLong(32),
-                result.getInt(16),
-                result.getInt(20),
-                result.getInt(24),
-                (long) result.getInt(128) << 32 | result.getInt(132),
-                result.getLong(40),
-                result.getLong(112) * 1_000_000_000L + result.getInt(120),
-                result.getLong(96) * 1_000_000_000L + result.getInt(104),
-                result.getLong(8));
+                got.getShort(28) & 0xffff,
+                got.getLong(32),
+                got.getInt(16),
+                got.getInt(20),
+                got.getInt(24),
+                (long) got.getInt(128) << 32 | got.getInt(132),
+                got.getLong(40),
+                got.getLong(112) * 1_000_000_000L + got.getInt(120),
+                got.getLong(96) * 1_000_000_000L + got.getInt(104),
+                got.getLong(8));
+    }
+
+    private String name(int at) {
+        int end = at;
+        while (entryBytes.get(end) != 0) {
+            end++;
+        }
+        byte[] name = new byte[end - at];
+        entryBytes.get(at, name);
+        return new String(name, StandardCharsets.ISO_8859_1);
+    }
+
+    private static ByteBuffer bytes(Memory memory) {
+        return memory.getByteBuffer(0, memory.size()).order(ByteOrder.nativeOrder());
     }
 
     private static String digest(String self, Memory list, int length, Predicate<String> counted) {

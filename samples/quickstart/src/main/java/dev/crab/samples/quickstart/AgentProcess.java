@@ -55,7 +55,8 @@ final class AgentProcess {
         try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
             for (String line = out.readLine(); line != null; line = out.readLine()) {
                 if (line.startsWith(FAULT)) {
-                    process.toHandle().destroyForcibly(); // SIGKILL; Process.destroyForcibly would close the stream, too
+                    process.toHandle()
+                            .destroyForcibly(); // SIGKILL; Process.destroyForcibly would close the stream, too
                     killedAt.add(line.substring(FAULT.length()));
                 } else if (!Events.parse(line, event -> {
                     finished[0] |= event.kind().equals("finished");

@@ -43,12 +43,8 @@ record Check(String name, boolean held, String detail) {
         checks.add(draft(reference, run));
         checks.add(same("shell: working directory", "working directory", should, is, found.workingDirectory()));
         checks.add(same("shell: exported variable", "variable", should, is, Script.VARIABLE + "=" + found.variable()));
-        checks.add(same(
-                "announced outside, once",
-                "announcements",
-                should,
-                is,
-                String.join(", ", found.announcements())));
+        checks.add(
+                same("announced outside, once", "announcements", should, is, String.join(", ", found.announcements())));
         checks.add(same("chat memory", "chat", should, is, found.chat().size() + " messages, as without the crash"));
         if (point(run.lives().get(0)).matches("(tool|command)\\..*")) { // elsewhere a request may have been under way
             checks.add(new Check(

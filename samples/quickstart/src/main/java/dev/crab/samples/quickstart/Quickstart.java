@@ -39,9 +39,10 @@ public final class Quickstart implements Callable<Integer> {
     @Option(
             names = "--crash-at",
             paramLabel = "all|every|POINT|POINT@N",
-            description = "Kill at the N-th passing of a fault point (tool.inside@20); or make one run for each passing of that point,"
-                    + " or for each turn boundary, inside of a tool call, and moment of a capture and commit (all), or for whatever"
-                    + " point there is (every).")
+            description =
+                    "Kill at the N-th passing of a fault point (tool.inside@20); or make one run for each passing of that point,"
+                            + " or for each turn boundary, inside of a tool call, and moment of a capture and commit (all), or for whatever"
+                            + " point there is (every).")
     private @Nullable String crashAt;
 
     @Option(

@@ -26,7 +26,7 @@ class QuickstartTest {
         Result result = run("--speed", "20");
 
         assertThat(result.failed()).as(result.story()).isEmpty();
-        assertThat(result.status()).isZero();
+        assertThat(result.status()).as(result.story()).isZero();
         assertThat(result.json().path("ok").asBoolean()).isTrue();
         assertThat(result.json().path("turns")).hasSize(Script.responses().size() - 1);
         assertThat(result.json().path("lives")).hasSize(2);
@@ -40,7 +40,7 @@ class QuickstartTest {
         Result result = run("--speed", "50", "--crash-at", "capture.dumped@1");
 
         assertThat(result.failed()).as(result.story()).isEmpty();
-        assertThat(result.status()).isZero();
+        assertThat(result.status()).as(result.story()).isZero();
     }
 
     @Test
