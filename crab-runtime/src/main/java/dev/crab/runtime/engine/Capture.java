@@ -8,7 +8,6 @@ import dev.crab.runtime.criu.DumpRequest;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
-import dev.crab.runtime.inspector.Effect;
 import dev.crab.runtime.os.Cgroup;
 import dev.crab.runtime.os.Cgroups;
 import dev.crab.runtime.os.Processes;
@@ -52,6 +51,7 @@ final class Capture {
 
     private @Nullable Snapshot snapshot;
     private List<ProcessEntry> table = List.of();
+    private long frozenSince;
 
     Capture(
             CriuClient criu,
@@ -110,37 +110,21 @@ final class Capture {
 
     private Captured freezeAndSnapshot() {
         Cgroup cgroup = cgroup();
-        long frozen = System.nanoTime();
         try {
-            cgroup.freeze();
-            Effect effect = hook.judge();
-            if (effect.processes() && !plan.processesGivenUp()) {
-                // CRIU leaves a tree that it finds frozen as it found it.
-                Captured dumped = dump(true);
-                cgroup.thaw();
-                return withTimes(dumped, System.nanoTime() - frozen);
+            freeze(cgroup);
+            if (hook.judge().processes()) {
+                return dump(true);
             }
             Snapshot taken = takeSnapshot();
             hook.taken();
             cgroup.thaw();
             long end = System.nanoTime();
-            return new Captured(plan, taken, null, true, takenAt, end - begin, end - frozen);
+            return new Captured(plan, taken, null, true, takenAt, end - begin, end - frozenSince);
         } catch (IOException e) {
-            throw failed("it could not be held still: " + e, e);
+            throw failed("it could not be thawed: " + e, e);
         } finally {
             thaw(cgroup);
         }
-    }
-
-    private Captured withTimes(Captured captured, long freezeNanos) {
-        return new Captured(
-                plan,
-                captured.snapshot(),
-                captured.dump(),
-                captured.survivors(),
-                takenAt,
-                System.nanoTime() - begin,
-                freezeNanos);
     }
 
     private Captured dump(boolean survivors) {
@@ -163,35 +147,54 @@ final class Capture {
 
     private Captured dump(boolean survivors, boolean verbose) throws CriuFailure {
         Path images = work.make("dump");
+        Cgroup cgroup = cgroup();
         boolean dumped = false;
-        ensureRoom(images);
         try (CriuSession session = criu.session(processes.networkNamespace())) {
             DumpRequest request = new DumpRequest(processes.initPid(), images, processes.cgroup(), WATCH_PATHS);
-            long frozen = session.dump(
+            session.dump(
                     request,
                     (phase, pid) -> {
-                        if (phase == CriuPhase.POST_DUMP) {
+                        if (phase == CriuPhase.PRE_DUMP) {
+                            freeze(cgroup);
+                        } else if (phase == CriuPhase.POST_DUMP) {
                             whileHeldByCriu();
                         }
                     },
                     verbose);
-            long nanos = System.nanoTime() - begin;
+            // CRIU leaves a tree that it found frozen as it found it.
+            cgroup.thaw();
+            long end = System.nanoTime();
             dumped = true;
             Snapshot taken = snapshot;
             if (taken == null) {
                 throw failed("CRIU reported a dump without having stopped for the snapshot", null);
             }
-            return new Captured(plan, taken, new Captured.Dump(images, table), survivors, takenAt, nanos, frozen);
+            Captured.Dump dump = new Captured.Dump(images, table);
+            return new Captured(plan, taken, dump, survivors, takenAt, end - begin, end - frozenSince);
+        } catch (IOException e) {
+            throw failed("it could not be thawed: " + e, e);
         } finally {
             criu.refill(processes.networkNamespace());
             if (!dumped) {
-                thaw(cgroup());
+                thaw(cgroup);
                 WorkDirectory.delete(images);
                 if (snapshot != null) {
                     snapshotter.delete(snapshot);
                     snapshot = null;
                 }
             }
+        }
+    }
+
+    /** CRIU would do it too, but looks only every tenth of a second whether it is done. */
+    private void freeze(Cgroup cgroup) {
+        if (frozenSince == 0) {
+            frozenSince = System.nanoTime();
+        }
+        try {
+            cgroup.freeze();
+        } catch (IOException e) {
+            throw failed("it could not be held still: " + e, e);
         }
     }
 
