@@ -209,7 +209,8 @@ final class Capture {
         FaultPoints.reach("capture.dumped");
         Future<List<ProcessEntry>> reading = threads.submit(() -> ProcessTable.read(processes.initPid()));
         try {
-            // Not judged again: no judgement could ask for more than a dump, and CRIU itself has just run in the processes.
+            // Not judged again: no judgement could ask for more than a dump, and CRIU itself has just run in the
+            // processes.
             takeSnapshot();
         } finally {
             table = CriuCheckpointEngine.await(reading);

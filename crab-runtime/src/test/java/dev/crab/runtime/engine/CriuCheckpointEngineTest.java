@@ -219,13 +219,18 @@ class CriuCheckpointEngineTest {
             if (name.equals("capture.dumped")) {
                 ProcessHandle.current()
                         .children()
-                        .filter(child -> child.info().command().orElse("").equals(TestCriu.binary().toString()))
+                        .filter(child -> child.info()
+                                .command()
+                                .orElse("")
+                                .equals(TestCriu.binary().toString()))
                         .forEach(ProcessHandle::destroyForcibly);
             }
         });
         try {
-            refused(ErrorCode.SANDBOX_LOST, "ended without an answer", () ->
-                    fixture.capture(sandbox, Effect.FULL, before, NO_HOOK));
+            refused(
+                    ErrorCode.SANDBOX_LOST,
+                    "ended without an answer",
+                    () -> fixture.capture(sandbox, Effect.FULL, before, NO_HOOK));
         } finally {
             FaultPoints.handler(null);
         }

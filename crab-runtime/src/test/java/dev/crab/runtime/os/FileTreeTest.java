@@ -139,7 +139,8 @@ class FileTreeTest {
         FileTree.Entry f = Objects.requireNonNull(entries.get("/f"));
         assertThat(f.permissions()).isEqualTo(0751); // chown took the set-user-id bit
         assertThat(f.links()).isEqualTo(2);
-        assertThat(f.inode()).isEqualTo(Objects.requireNonNull(entries.get("/g")).inode());
+        assertThat(f.inode())
+                .isEqualTo(Objects.requireNonNull(entries.get("/g")).inode());
         assertThat(List.of(f.uid(), f.gid())).containsExactly(12L, 34L);
         assertThat(f.modifiedSeconds()).isEqualTo(1);
         assertThat(f.modifiedNanos()).isEqualTo(500_000_000);
