@@ -112,7 +112,7 @@ final class Capture {
         Cgroup cgroup = cgroup();
         try {
             freeze(cgroup);
-            if (hook.judge().processes()) {
+            if (hook.judge().processes() && !plan.processesGivenUp()) {
                 return dump(true);
             }
             Snapshot taken = takeSnapshot();
@@ -123,7 +123,7 @@ final class Capture {
         } catch (IOException e) {
             throw failed("it could not be thawed: " + e, e);
         } finally {
-            thaw(cgroup);
+            thaw();
         }
     }
 
@@ -149,6 +149,12 @@ final class Capture {
         Path images = work.make("dump");
         Cgroup cgroup = cgroup();
         boolean dumped = false;
+        try {
+            ensureRoom(images);
+        } catch (CrabException e) {
+            WorkDirectory.delete(images);
+            throw e;
+        }
         try (CriuSession session = criu.session(processes.networkNamespace())) {
             DumpRequest request = new DumpRequest(processes.initPid(), images, processes.cgroup(), WATCH_PATHS);
             session.dump(
@@ -176,7 +182,7 @@ final class Capture {
         } finally {
             criu.refill(processes.networkNamespace());
             if (!dumped) {
-                thaw(cgroup);
+                thaw();
                 WorkDirectory.delete(images);
                 if (snapshot != null) {
                     snapshotter.delete(snapshot);
@@ -260,10 +266,11 @@ final class Capture {
     }
 
     /** Whatever happened, the sandbox must not stand still for ever. */
-    private void thaw(Cgroup cgroup) {
+    private void thaw() {
         try {
-            cgroup.thaw();
-        } catch (IOException | CrabException e) {
+            // Not waited for: what a CRIU that died left of a process may never come back from where it stands.
+            Files.writeString(processes.cgroup().resolve("cgroup.freeze"), "0");
+        } catch (IOException e) {
             LOG.warn("sandbox {} could not be thawed", sandbox.id(), e);
         }
     }
