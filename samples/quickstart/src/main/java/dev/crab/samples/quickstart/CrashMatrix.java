@@ -2,11 +2,14 @@ package dev.crab.samples.quickstart;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -77,18 +80,25 @@ final class CrashMatrix {
                 .filter(point -> isMeant(point.get(point.size() - 1), name))
                 .toList();
         if (points.isEmpty()) {
-            throw new IllegalArgumentException("no point of that name is ever passed: " + name);
+            Map<String, Long> known = reference.points().stream()
+                    .collect(Collectors.groupingBy(CrashMatrix::point, TreeMap::new, Collectors.counting()));
+            throw new IllegalArgumentException(
+                    "no point " + name + " is ever passed; those passed, and how often: " + known);
         }
         return points;
     }
 
     private static boolean isMeant(String passing, String name) {
-        String point = passing.substring(0, passing.indexOf('@'));
+        String point = point(passing);
         return switch (name) {
             case EVERY -> true;
             case ALL -> point.matches("(capture|persist|manifest|commit|restore)\\..*|turn\\.boundary|tool\\.inside");
             default -> point.equals(name);
         };
+    }
+
+    private static String point(String passing) {
+        return passing.substring(0, passing.indexOf('@'));
     }
 
     /** Runs them all, {@code parallel} at a time. */
