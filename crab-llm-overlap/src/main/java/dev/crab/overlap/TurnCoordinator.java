@@ -35,6 +35,8 @@ import org.slf4j.LoggerFactory;
  * <p>The states and what leads from one to another are {@link TurnTransitions}. Where invocations share a session, a commit waits until
  * none of their tools runs, because the sandbox would else be saved in the middle of one; until then tools may start, so that an
  * invocation called from within a tool of another does not wait for itself.
+ *
+ * <p>Longer than most classes here because everything that one lock guards stands in one place.
  */
 public final class TurnCoordinator implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(TurnCoordinator.class);

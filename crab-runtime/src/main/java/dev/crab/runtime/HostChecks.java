@@ -198,8 +198,12 @@ final class HostChecks {
 
     private Check image() {
         Path stamp = config.data().resolve("images/debian.complete");
-        return Files.exists(stamp)
-                ? ok("image", config.data().resolve("images/debian").toString())
+        if (Files.exists(stamp)) {
+            return ok("image", config.data().resolve("images/debian").toString());
+        }
+        // The data directory is its owner's alone: another user cannot tell.
+        return Files.exists(config.data()) && !Files.isExecutable(config.data())
+                ? warning("image", "this user cannot look into " + config.data(), "run the doctor as root")
                 : warning("image", "the Debian image has not been built; a sandbox needs it or one of your own", SETUP);
     }
 

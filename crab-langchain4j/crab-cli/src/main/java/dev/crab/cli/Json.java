@@ -25,8 +25,7 @@ final class Json {
     }
 
     static ObjectNode describe(CrabException refusal) {
-        return object()
-                .put("code", refusal.code().name())
+        return object().put("code", refusal.code().name())
                 .put("what", refusal.what())
                 .put("why", refusal.why())
                 .put("cure", refusal.cure());

@@ -13,9 +13,7 @@ import picocli.CommandLine.Spec;
 
 /** What the commands have in common: the same facts for people or as JSON, and the data directory. */
 abstract class Report implements Callable<Integer> {
-    @Option(
-            names = "--json",
-            description = "Write one JSON document instead of text.")
+    @Option(names = "--json", description = "Write one JSON document instead of text.")
     private boolean json;
 
     @Option(

@@ -36,7 +36,9 @@ final class SessionsCommand extends Report {
                     entry.put("turns", archive.turns().size());
                     entry.put("generation", last == null ? 0 : last.commit().generation());
                     if (last != null) {
-                        entry.put("lastCommit", Instant.ofEpochMilli(last.atMillis()).toString());
+                        entry.put(
+                                "lastCommit",
+                                Instant.ofEpochMilli(last.atMillis()).toString());
                     }
                     table.row(
                             session,

@@ -66,7 +66,8 @@ final class ShowCommand extends Report {
         }
         ArrayNode processes = document.putArray("processes");
         for (ProcessEntry process : processes(manifest)) {
-            ObjectNode entry = processes.addObject()
+            ObjectNode entry = processes
+                    .addObject()
                     .put("pid", process.pid())
                     .put("ppid", process.ppid())
                     .put("comm", process.comm())
@@ -77,7 +78,8 @@ final class ShowCommand extends Report {
     }
 
     private void print(SessionArchive archive, @Nullable Manifest manifest) {
-        Table turns = new Table("TURN", "EFFECT", "SAVED", "GENERATION", "PROCESSES", "FILES", "KB", "CAPTURE ms", "FREEZE ms");
+        Table turns = new Table(
+                "TURN", "EFFECT", "SAVED", "GENERATION", "PROCESSES", "FILES", "KB", "CAPTURE ms", "FREEZE ms");
         for (CommittedTurn turn : archive.turns()) {
             turns.row(
                     turn.commit().turn(),

@@ -25,12 +25,20 @@ final class Table {
 
     void print(PrintWriter out) {
         int[] widths = IntStream.range(0, rows.get(0).size())
-                .map(column -> rows.stream().mapToInt(row -> row.get(column).length()).max().orElse(0))
+                .map(column -> rows.stream()
+                        .mapToInt(row -> row.get(column).length())
+                        .max()
+                        .orElse(0))
                 .toArray();
         for (List<String> row : rows) {
             out.println(IntStream.range(0, row.size())
                     .mapToObj(column -> row.get(column)
-                            + " ".repeat(column == row.size() - 1 ? 0 : widths[column] - row.get(column).length()))
+                            + " "
+                                    .repeat(
+                                            column == row.size() - 1
+                                                    ? 0
+                                                    : widths[column]
+                                                            - row.get(column).length()))
                     .collect(Collectors.joining("  "))
                     .stripTrailing());
         }

@@ -69,10 +69,11 @@ final class VerifyCommand extends Report {
             entry.set("problem", Json.describe(problem));
         }
         if (!json()) {
-            out().println(problem == null
-                    ? "ok       " + finding.subject()
-                    : "damaged  " + finding.subject() + ": " + problem.code() + ": " + problem.why() + "; cure: "
-                            + problem.cure());
+            out().println(
+                            problem == null
+                                    ? "ok       " + finding.subject()
+                                    : "damaged  " + finding.subject() + ": " + problem.code() + ": " + problem.why()
+                                            + "; cure: " + problem.cure());
         }
     }
 }

@@ -137,7 +137,8 @@ class CrabCliTest {
     void doctor_tellsTheSameAsTheLibrary() {
         Answer text = crab("doctor", here());
         Answer json = crab("doctor", "--json", here());
-        assertThat(json.json().path("checks").size()).isEqualTo(text.out().lines().count());
+        assertThat(json.json().path("checks").size())
+                .isEqualTo(text.out().lines().count());
         assertThat(json.json().path("ok").asBoolean()).isEqualTo(CrabSupport.isAvailable());
         assertThat(json.status()).isEqualTo(CrabSupport.isAvailable() ? 0 : 1);
         assertThat(text.out()).contains("ok       criu");

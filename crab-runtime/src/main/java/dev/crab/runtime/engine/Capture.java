@@ -8,7 +8,6 @@ import dev.crab.runtime.criu.DumpRequest;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
-import dev.crab.runtime.inspector.Effect;
 import dev.crab.runtime.os.Cgroup;
 import dev.crab.runtime.os.Cgroups;
 import dev.crab.runtime.os.Processes;
@@ -52,6 +51,7 @@ final class Capture {
 
     private @Nullable Snapshot snapshot;
     private List<ProcessEntry> table = List.of();
+    private long frozenSince;
 
     Capture(
             CriuClient criu,
@@ -110,37 +110,21 @@ final class Capture {
 
     private Captured freezeAndSnapshot() {
         Cgroup cgroup = cgroup();
-        long frozen = System.nanoTime();
         try {
-            cgroup.freeze();
-            Effect effect = hook.judge();
-            if (effect.processes() && !plan.processesGivenUp()) {
-                // CRIU leaves a tree that it finds frozen as it found it.
-                Captured dumped = dump(true);
-                cgroup.thaw();
-                return withTimes(dumped, System.nanoTime() - frozen);
+            freeze(cgroup);
+            if (hook.judge().processes() && !plan.processesGivenUp()) {
+                return dump(true);
             }
             Snapshot taken = takeSnapshot();
             hook.taken();
             cgroup.thaw();
             long end = System.nanoTime();
-            return new Captured(plan, taken, null, true, takenAt, end - begin, end - frozen);
+            return new Captured(plan, taken, null, true, takenAt, end - begin, end - frozenSince);
         } catch (IOException e) {
-            throw failed("it could not be held still: " + e, e);
+            throw failed("it could not be thawed: " + e, e);
         } finally {
-            thaw(cgroup);
+            thaw();
         }
-    }
-
-    private Captured withTimes(Captured captured, long freezeNanos) {
-        return new Captured(
-                plan,
-                captured.snapshot(),
-                captured.dump(),
-                captured.survivors(),
-                takenAt,
-                System.nanoTime() - begin,
-                freezeNanos);
     }
 
     private Captured dump(boolean survivors) {
@@ -163,29 +147,42 @@ final class Capture {
 
     private Captured dump(boolean survivors, boolean verbose) throws CriuFailure {
         Path images = work.make("dump");
+        Cgroup cgroup = cgroup();
         boolean dumped = false;
-        ensureRoom(images);
+        try {
+            ensureRoom(images);
+        } catch (CrabException e) {
+            WorkDirectory.delete(images);
+            throw e;
+        }
         try (CriuSession session = criu.session(processes.networkNamespace())) {
             DumpRequest request = new DumpRequest(processes.initPid(), images, processes.cgroup(), WATCH_PATHS);
-            long frozen = session.dump(
+            session.dump(
                     request,
                     (phase, pid) -> {
-                        if (phase == CriuPhase.POST_DUMP) {
+                        if (phase == CriuPhase.PRE_DUMP) {
+                            freeze(cgroup);
+                        } else if (phase == CriuPhase.POST_DUMP) {
                             whileHeldByCriu();
                         }
                     },
                     verbose);
-            long nanos = System.nanoTime() - begin;
+            // CRIU leaves a tree that it found frozen as it found it.
+            cgroup.thaw();
+            long end = System.nanoTime();
             dumped = true;
             Snapshot taken = snapshot;
             if (taken == null) {
                 throw failed("CRIU reported a dump without having stopped for the snapshot", null);
             }
-            return new Captured(plan, taken, new Captured.Dump(images, table), survivors, takenAt, nanos, frozen);
+            Captured.Dump dump = new Captured.Dump(images, table);
+            return new Captured(plan, taken, dump, survivors, takenAt, end - begin, end - frozenSince);
+        } catch (IOException e) {
+            throw failed("it could not be thawed: " + e, e);
         } finally {
             criu.refill(processes.networkNamespace());
             if (!dumped) {
-                thaw(cgroup());
+                thaw();
                 WorkDirectory.delete(images);
                 if (snapshot != null) {
                     snapshotter.delete(snapshot);
@@ -195,12 +192,25 @@ final class Capture {
         }
     }
 
+    /** CRIU would do it too, but looks only every tenth of a second whether it is done. */
+    private void freeze(Cgroup cgroup) {
+        if (frozenSince == 0) {
+            frozenSince = System.nanoTime();
+        }
+        try {
+            cgroup.freeze();
+        } catch (IOException e) {
+            throw failed("it could not be held still: " + e, e);
+        }
+    }
+
     /** The images are written, the processes stand still, and what CRIU linked into the file system for the dump is still there. */
     private void whileHeldByCriu() {
         FaultPoints.reach("capture.dumped");
         Future<List<ProcessEntry>> reading = threads.submit(() -> ProcessTable.read(processes.initPid()));
         try {
-            // Not judged again: no judgement could ask for more than a dump, and CRIU itself has just run in the processes.
+            // Not judged again: no judgement could ask for more than a dump, and CRIU itself has just run in the
+            // processes.
             takeSnapshot();
         } finally {
             table = CriuCheckpointEngine.await(reading);
@@ -256,10 +266,11 @@ final class Capture {
     }
 
     /** Whatever happened, the sandbox must not stand still for ever. */
-    private void thaw(Cgroup cgroup) {
+    private void thaw() {
         try {
-            cgroup.thaw();
-        } catch (IOException | CrabException e) {
+            // Not waited for: what a CRIU that died left of a process may never come back from where it stands.
+            Files.writeString(processes.cgroup().resolve("cgroup.freeze"), "0");
+        } catch (IOException e) {
             LOG.warn("sandbox {} could not be thawed", sandbox.id(), e);
         }
     }

@@ -26,6 +26,8 @@ import java.util.TreeMap;
  * takes at once.
  *
  * <p>The tree must not change meanwhile. Order: a directory before its entries, the entries by name as unsigned bytes.
+ *
+ * <p>Longer than most classes here because the layouts of statx and getdents64 stand beside the walk that reads them.
  */
 public final class FileTree {
     /** What is called for each entry. */

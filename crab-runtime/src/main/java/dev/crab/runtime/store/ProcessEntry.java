@@ -10,7 +10,7 @@ import java.util.List;
  * @param pgid process group
  * @param sid session
  * @param comm the kernel's name of it, at most 15 bytes, other than printable ASCII escaped
- * @param state {@code R}, {@code S}, {@code D}, {@code T}, {@code Z} or {@code t}, as in /proc
+ * @param state {@code Z} for a zombie, {@code L} for one that lives: whether it sleeps or is stopped is not told apart
  * @param fdKinds {@code number:kind} for each open descriptor, ascending; kinds are {@code file}, {@code dir}, {@code chr}, {@code pipe},
  *     {@code fifo}, {@code socket} and {@code anon:NAME}
  * @param listening {@code protocol address port} of each listening socket that it holds, sorted

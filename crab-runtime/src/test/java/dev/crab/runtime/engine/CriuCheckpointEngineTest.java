@@ -7,8 +7,10 @@ import static dev.crab.runtime.engine.EngineFixture.run;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.crab.runtime.criu.TestCriu;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.inspector.Effect;
 import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
 import dev.crab.runtime.sandbox.SandboxFixture;
@@ -206,6 +208,54 @@ class CriuCheckpointEngineTest {
         refused(ErrorCode.CAPTURE_FAILED, "ptrace", () -> fixture.capture(sandbox, Effect.FULL, null, NO_HOOK));
         assertThat(run(sandbox, "echo alive")).isEqualTo("alive");
         assertThat(fixture.snapshotter.snapshots()).containsExactlyInAnyOrderElementsOf(snapshots);
+    }
+
+    @Test
+    void criuKilledInMidDump_losesTheSandboxAndNothingElse() {
+        run(sandbox, Programs.HTTP_SERVER);
+        List<String> snapshots = fixture.snapshotter.snapshots();
+        CheckpointImage before = fixture.checkpoint(sandbox, Effect.FULL, null);
+        FaultPoints.handler((name, times) -> {
+            if (name.equals("capture.dumped")) {
+                ProcessHandle.current()
+                        .children()
+                        .filter(child -> child.info()
+                                .command()
+                                .orElse("")
+                                .equals(TestCriu.binary().toString()))
+                        .forEach(ProcessHandle::destroyForcibly);
+            }
+        });
+        try {
+            refused(
+                    ErrorCode.SANDBOX_LOST,
+                    "ended without an answer",
+                    () -> fixture.capture(sandbox, Effect.FULL, before, NO_HOOK));
+        } finally {
+            FaultPoints.handler(null);
+        }
+        assertThat(fixture.snapshotter.snapshots()).hasSize(snapshots.size() + 1);
+        bringBack(before);
+        assertThat(run(sandbox, Programs.curl("/add?1"))).isEqualTo("1");
+    }
+
+    @Test
+    void persist_thatFailedCanBeTriedAgain() {
+        run(sandbox, Programs.HTTP_SERVER);
+        Captured captured = fixture.capture(sandbox, Effect.FULL, null, NO_HOOK);
+        FaultPoints.handler((name, times) -> {
+            if (name.equals("persist.packed")) {
+                throw new IllegalStateException("no");
+            }
+        });
+        try {
+            assertThatExceptionOfType(IllegalStateException.class)
+                    .isThrownBy(() -> fixture.engine.persist(captured, 1));
+        } finally {
+            FaultPoints.handler(null);
+        }
+        bringBack(fixture.engine.persist(captured, 2).image());
+        assertThat(run(sandbox, Programs.curl("/add?1"))).isEqualTo("1");
     }
 
     @Test

@@ -25,6 +25,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -184,9 +185,7 @@ class RestoreRefusalTest {
     }
 
     private static ProcessImage processes() {
-        ProcessImage processes = image.processes();
-        assertThat(processes).isNotNull();
-        return processes;
+        return Objects.requireNonNull(image.processes());
     }
 
     private static CheckpointImage with(List<ProcessEntry> table) {

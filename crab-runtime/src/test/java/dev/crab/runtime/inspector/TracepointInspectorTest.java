@@ -49,11 +49,11 @@ class TracepointInspectorTest extends TurnInspectorSuite {
 
     @Test
     void moreObjectsThanTheMapHolds_isFull() {
-        prepare("mkdir many; for i in $(seq 17000); do echo many/$i; done > /work/names");
+        prepare("mkdir many; for i in $(seq 17000); do echo many/$i; done > /scene/names");
         watch.begin();
         sandbox.run(
                 shell(
-                        "/usr/bin/python3 -c 'for n in open(\"/work/names\"):\n open(n.strip(), \"w\").write(\"x\")'; rm -r many"));
+                        "/usr/bin/python3 -c 'for n in open(\"/scene/names\"):\n open(n.strip(), \"w\").write(\"x\")'; rm -r many"));
         TurnEffects effects = watch.judge();
         assertThat(effects.effect()).isEqualTo(Effect.FULL);
         assertThat(effects.reasons()).extracting(EffectReason::rule).contains("overflow");

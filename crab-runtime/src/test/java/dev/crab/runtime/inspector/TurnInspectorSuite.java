@@ -28,7 +28,7 @@ abstract class TurnInspectorSuite {
         sandbox = new TestSandbox();
         String kinds = new String(
                 TurnInspectorSuite.class.getResourceAsStream("kinds.py").readAllBytes(), StandardCharsets.UTF_8);
-        sandbox.run("mkdir -p /work; cat > /work/kinds.py <<'END'\n" + kinds + "\nEND");
+        sandbox.run("mkdir -p /scene; cat > /scene/kinds.py <<'END'\n" + kinds + "\nEND");
         inspector = open();
         watch = inspector.watch(sandbox.target());
     }
@@ -106,7 +106,7 @@ abstract class TurnInspectorSuite {
         watch.begin();
         sandbox.run("true");
         assertThat(watch.judge().effect()).isEqualTo(Effect.NONE);
-        sandbox.run("kill -STOP $(cat /work/survivor)");
+        sandbox.run("kill -STOP $(cat /scene/survivor)");
         watch.rebase();
         watch.begin();
         sandbox.run("true");
@@ -115,12 +115,12 @@ abstract class TurnInspectorSuite {
 
     @Test
     void whatSurvivorsDoBetweenTurns_belongsToTheNextTurn() {
-        prepare("K map /work/m");
+        prepare("K map /scene/m");
         watch.begin();
         sandbox.run("true");
         assertThat(watch.judge().effect()).isEqualTo(Effect.NONE);
         watch.rebase();
-        sandbox.run("kill -USR1 $(cat /work/survivor)"); // no begin: the hook at the end of calls is off
+        sandbox.run("kill -USR1 $(cat /scene/survivor)"); // no begin: the hook at the end of calls is off
         watch.begin();
         sandbox.run("true");
         assertThat(watch.judge().effect()).isEqualTo(Effect.FULL);
@@ -138,7 +138,7 @@ abstract class TurnInspectorSuite {
     void prepare(String before) {
         sandbox.clear();
         directory++;
-        sandbox.run("mkdir -p /work/" + directory + "; seq 2000 > /work/m; umount /mnt 2>/dev/null; true");
+        sandbox.run("mkdir -p /scene/" + directory + "; seq 2000 > /scene/m; umount /mnt 2>/dev/null; true");
         sandbox.run(shell(before));
         sandbox.frozen(() -> {
             watch.judge();
@@ -147,10 +147,10 @@ abstract class TurnInspectorSuite {
     }
 
     String shell(String bash) {
-        return "cd /work/" + directory + "; K() { /usr/bin/python3 -B /work/kinds.py \"$@\"; }\n"
-                + "S=$(cat /work/survivor 2>/dev/null)\n"
+        return "cd /scene/" + directory + "; K() { /usr/bin/python3 -B /scene/kinds.py \"$@\"; }\n"
+                + "S=$(cat /scene/survivor 2>/dev/null)\n"
                 + bash.replace(
                         "; kill", // the survivor may have been made by the same line
-                        "; S=$(cat /work/survivor 2>/dev/null); kill");
+                        "; S=$(cat /scene/survivor 2>/dev/null); kill");
     }
 }

@@ -17,6 +17,7 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -135,17 +136,18 @@ class FileTreeTest {
                 .write("note", ByteBuffer.wrap(new byte[] {0, 1, -1}));
         Map<String, FileTree.Entry> entries = new HashMap<>();
         FileTree.walk(root, entry -> entries.put(new String(entry.path(), StandardCharsets.UTF_8), entry));
-        FileTree.Entry f = entries.get("/f");
+        FileTree.Entry f = Objects.requireNonNull(entries.get("/f"));
         assertThat(f.permissions()).isEqualTo(0751); // chown took the set-user-id bit
         assertThat(f.links()).isEqualTo(2);
-        assertThat(f.inode()).isEqualTo(entries.get("/g").inode());
+        assertThat(f.inode())
+                .isEqualTo(Objects.requireNonNull(entries.get("/g")).inode());
         assertThat(List.of(f.uid(), f.gid())).containsExactly(12L, 34L);
         assertThat(f.modifiedSeconds()).isEqualTo(1);
         assertThat(f.modifiedNanos()).isEqualTo(500_000_000);
         assertThat(f.attributes()).containsOnlyKeys("user.note").containsEntry("user.note", new byte[] {0, 1, -1});
-        assertThat(entries.get("/p").type()).isEqualTo(FileTree.Entry.Type.FIFO);
-        assertThat(entries.get("/c").deviceMajor()).isEqualTo(7);
-        assertThat(entries.get("/c").deviceMinor()).isEqualTo(9);
+        assertThat(Objects.requireNonNull(entries.get("/p")).type()).isEqualTo(FileTree.Entry.Type.FIFO);
+        assertThat(Objects.requireNonNull(entries.get("/c")).deviceMajor()).isEqualTo(7);
+        assertThat(Objects.requireNonNull(entries.get("/c")).deviceMinor()).isEqualTo(9);
     }
 
     @Test

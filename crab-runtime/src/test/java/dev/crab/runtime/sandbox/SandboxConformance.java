@@ -197,15 +197,15 @@ public interface SandboxConformance {
         byte[] content = new byte[300_000];
         new Random(2).nextBytes(content);
 
-        sandbox().writeFile("/work/deep/er/file", content);
-        assertThat(sandbox().readFile("/work/deep/er/file", 300_000)).isEqualTo(content);
-        assertThat(sandbox().exec("stat -c '%a %U' /work/deep/er/file").out()).isEqualTo("644 root\n");
+        sandbox().writeFile("/scene/deep/er/file", content);
+        assertThat(sandbox().readFile("/scene/deep/er/file", 300_000)).isEqualTo(content);
+        assertThat(sandbox().exec("stat -c '%a %U' /scene/deep/er/file").out()).isEqualTo("644 root\n");
 
-        sandbox().exec("chown 33:33 /work/deep/er/file; chmod 4711 /work/deep/er/file");
-        sandbox().writeFile("/work/deep/er/file", new byte[0]);
-        assertThat(sandbox().readFile("/work/deep/er/file", 0)).isEmpty();
+        sandbox().exec("chown 33:33 /scene/deep/er/file; chmod 4711 /scene/deep/er/file");
+        sandbox().writeFile("/scene/deep/er/file", new byte[0]);
+        assertThat(sandbox().readFile("/scene/deep/er/file", 0)).isEmpty();
         assertThat(sandbox()
-                        .exec("stat -c '%a %u' /work/deep/er/file; ls -A /work/deep/er")
+                        .exec("stat -c '%a %u' /scene/deep/er/file; ls -A /scene/deep/er")
                         .out())
                 .isEqualTo("4711 33\nfile\n");
     }

@@ -141,12 +141,14 @@ class DamageTest {
 
     @Test
     void processThatCannotBeDumped_stopsTheCommitOrIsToldAsLostByPolicy() throws IOException {
-        String traced = "import ctypes, os, time\n"
-                + "if os.fork() == 0:\n"
-                + "    ctypes.CDLL(None).ptrace(0, 0, 0, 0)\n"
-                + "    while True: time.sleep(1000)\n"
-                + "open('/srv/ready', 'w').close()\n"
-                + "while True: time.sleep(1000)\n";
+        String traced = """
+                import ctypes, os, time
+                if os.fork() == 0:
+                    ctypes.CDLL(None).ptrace(0, 0, 0, 0)
+                    while True: time.sleep(1000)
+                open('/srv/ready', 'w').close()
+                while True: time.sleep(1000)
+                """;
         String command = "setsid python3 -c \"" + traced + "\" >/dev/null 2>&1 </dev/null & "
                 + "while [ ! -e /srv/ready ]; do sleep 0.01; done";
         try (SandboxSession session = fixture.open("strict")) {

@@ -255,7 +255,9 @@ class FileJournalTest {
                 assertThat(refused.code()).isEqualTo(ErrorCode.DISK_FULL);
                 assertThat(accepted).isNotEmpty();
                 assertThat(journal.isFailed()).isFalse();
-                assertThat(disk.root().resolve("journal")).as("nothing is left of the refused record").hasSize(journal.durableLength());
+                assertThat(disk.root().resolve("journal"))
+                        .as("nothing is left of the refused record")
+                        .hasSize(journal.durableLength());
                 Files.delete(filler);
                 accepted.add(journal.append("one", large()).sequence());
             }

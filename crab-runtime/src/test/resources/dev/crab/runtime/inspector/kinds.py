@@ -36,7 +36,7 @@ def daemon(ready):
 
 
 def tell(ready):
-    with open("/work/survivor", "w") as survivor:
+    with open("/scene/survivor", "w") as survivor:
         survivor.write(str(os.getpid()))
     with open(ready, "w"):
         pass

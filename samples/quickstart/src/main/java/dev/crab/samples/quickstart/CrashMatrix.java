@@ -2,11 +2,14 @@ package dev.crab.samples.quickstart;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -23,12 +26,20 @@ final class CrashMatrix {
     /** Names all points that there are. */
     static final String EVERY = "every";
 
-    /** Points passed while a sandbox comes back. */
-    private static final List<String> RESTORE_POINTS =
-            List.of("restore.begin", "restore.prepared", "restore.processes", "restore.verified");
+    /** Where the first JVM is killed before the second one is killed in a restore: no process has to come back yet. */
+    private static final String WITHOUT_PROCESSES = "tool.inside@8";
 
-    /** Where the first JVM is killed in those runs: before any process runs that must come back, and after. */
-    private static final List<String> BEFORE_RESTORE = List.of("tool.inside@8", "tool.inside@17");
+    /** The same, with processes. */
+    private static final String WITH_PROCESSES = "tool.inside@17";
+
+    private static final List<List<String>> RESTORES = List.of(
+            List.of(WITHOUT_PROCESSES, "restore.begin@1"),
+            List.of(WITHOUT_PROCESSES, "restore.prepared@1"),
+            List.of(WITHOUT_PROCESSES, "restore.verified@1"),
+            List.of(WITH_PROCESSES, "restore.begin@1"),
+            List.of(WITH_PROCESSES, "restore.prepared@1"),
+            List.of(WITH_PROCESSES, "restore.processes@1"),
+            List.of(WITH_PROCESSES, "restore.verified@1"));
 
     /**
      * What a crash point led to.
@@ -65,24 +76,29 @@ final class CrashMatrix {
      */
     static List<List<String>> points(AgentRun reference, String name) {
         Stream<List<String>> passed = reference.points().stream().map(List::of);
-        Stream<List<String>> restore = BEFORE_RESTORE.stream()
-                .flatMap(before -> RESTORE_POINTS.stream().map(point -> List.of(before, point + "@1")));
-        List<List<String>> points = Stream.concat(passed, restore)
+        List<List<String>> points = Stream.concat(passed, RESTORES.stream())
                 .filter(point -> isMeant(point.get(point.size() - 1), name))
                 .toList();
         if (points.isEmpty()) {
-            throw new IllegalArgumentException("no point of that name is ever passed: " + name);
+            Map<String, Long> known = reference.points().stream()
+                    .collect(Collectors.groupingBy(CrashMatrix::point, TreeMap::new, Collectors.counting()));
+            throw new IllegalArgumentException(
+                    "no point " + name + " is ever passed; those passed, and how often: " + known);
         }
         return points;
     }
 
     private static boolean isMeant(String passing, String name) {
-        String point = passing.substring(0, passing.indexOf('@'));
+        String point = point(passing);
         return switch (name) {
             case EVERY -> true;
             case ALL -> point.matches("(capture|persist|manifest|commit|restore)\\..*|turn\\.boundary|tool\\.inside");
             default -> point.equals(name);
         };
+    }
+
+    private static String point(String passing) {
+        return passing.substring(0, passing.indexOf('@'));
     }
 
     /** Runs them all, {@code parallel} at a time. */

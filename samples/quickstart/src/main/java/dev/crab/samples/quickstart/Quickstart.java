@@ -5,7 +5,6 @@ import dev.crab.overlap.TurnReport;
 import java.io.PrintStream;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
@@ -130,8 +129,7 @@ public final class Quickstart implements Callable<Integer> {
         narrator.say("");
         AgentRun reference = reference(runner, sessions, narrator, Math.max(pace, MATRIX_SPEED), false);
         narrator.say("");
-        narrator.say(String.format(
-                Locale.ROOT, "2. The same work, to be killed at %s. The model's waits are %s.", point, pace(pace)));
+        narrator.say("2. The same work, killed at " + point + "; the model's waits " + pace(pace));
         AgentRun run = runner.run(sessions.next(), pace, List.of(point), false, new Story(narrator));
         return conclude(run, Check.scripted(reference, run), narrator);
     }
@@ -199,19 +197,19 @@ public final class Quickstart implements Callable<Integer> {
 
     private AgentRun reference(
             AgentRunner runner, Sessions sessions, Narrator narrator, double pace, boolean tellPoints) {
-        narrator.say("1. The work, not killed, to compare with. The model's waits are " + pace(pace) + ".");
+        narrator.say("1. The work, not killed, to compare with; the model's waits " + pace(pace));
         AgentRun reference = runner.run(sessions.next(), pace, List.of(), tellPoints, AgentRunner.Listener.NONE);
         if (!reference.finished()) {
             Logs.tail(reference.log(), 30).forEach(narrator::say);
             throw new IllegalStateException(
                     "the run without a crash did not get to its end: " + Check.failure(reference));
         }
-        narrator.say("   " + reference.turns().size() + " turns. Answer: "
-                + reference.end().answer());
+        narrator.say("   " + reference.turns().size() + " turns. Answer:");
+        narrator.say("   " + reference.end().answer());
         return reference;
     }
 
     private static String pace(double speed) {
-        return speed == 1 ? "a real model's" : "shortened " + Math.round(speed) + " times";
+        return speed == 1 ? "as they are" : "divided by " + Math.round(speed);
     }
 }

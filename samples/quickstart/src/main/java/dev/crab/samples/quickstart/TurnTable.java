@@ -60,10 +60,13 @@ final class TurnTable {
         if (turn.reasons().isEmpty()) {
             return "-";
         }
+        // Some rules are said by their evidence, others need no evidence to be understood. There is room for one.
         EffectReason first = turn.reasons().get(0);
-        return first.evidence().isEmpty()
-                ? first.rule()
-                : first.rule() + ": " + first.evidence().get(0);
+        return switch (first.rule()) {
+            case "files-changed", "process-set-differs" ->
+                first.evidence().isEmpty() ? first.rule() : first.evidence().get(0);
+            default -> first.rule();
+        };
     }
 
     /** A duration for people, two digits or more. */

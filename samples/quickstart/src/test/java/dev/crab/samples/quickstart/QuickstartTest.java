@@ -3,10 +3,12 @@ package dev.crab.samples.quickstart;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.crab.runtime.CrabRuntime;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** The whole thing: driver, agents in JVMs of their own, kill, restore. */
@@ -57,6 +59,23 @@ class QuickstartTest {
 
         assertThat(result.status()).as(result.story()).isEqualTo(1);
         assertThat(result.failed()).as(result.story()).containsExactly("the JVM was killed");
+    }
+
+    @Test
+    void point_thatDoesNotExist_isRefusedNamingThoseThatDo() {
+        Result result = run("--speed", "50", "--crash-at", "no.such.point");
+
+        assertThat(result.status()).isEqualTo(1);
+        assertThat(result.story())
+                .contains("no point no.such.point", "tool.inside=", "turn.boundary=12", "commit.recorded=12");
+    }
+
+    @AfterEach
+    void sessions_areRemoved() {
+        String own = "quickstart-" + Long.toString(ProcessHandle.current().pid(), 36) + "-";
+        try (CrabRuntime runtime = CrabRuntime.builder().build()) {
+            assertThat(runtime.sessions()).noneMatch(session -> session.startsWith(own));
+        }
     }
 
     private static Result run(String... arguments) {

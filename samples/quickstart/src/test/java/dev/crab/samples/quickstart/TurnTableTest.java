@@ -17,7 +17,7 @@ class TurnTableTest {
                 List.of("bash"),
                 true,
                 Effect.FULL,
-                List.of(new EffectReason("file-changed", Effect.FILES, List.of("/root/" + "long/".repeat(30)))),
+                List.of(new EffectReason("files-changed", Effect.FILES, List.of("added /root/" + "long/".repeat(30)))),
                 Saved.PROCESSES_AND_FILES,
                 2_345_678,
                 1_500_000_000,
@@ -31,7 +31,7 @@ class TurnTableTest {
         List<String> lines = TurnTable.lines(List.of(turn, turn));
 
         assertThat(lines).hasSize(4).allMatch(line -> line.length() <= 80);
-        assertThat(lines.get(1)).contains("FULL", "2345 kB", "1.5 s", "20 ms", "1.5 ms", "file-changed: /root/");
+        assertThat(lines.get(1)).contains("FULL", "2345 kB", "1.5 s", "20 ms", "1.5 ms", "added /root/");
         assertThat(lines.get(3)).contains("2 turns", "4691 kB", "3.0 s", "40 ms", "3.0 ms");
     }
 }
