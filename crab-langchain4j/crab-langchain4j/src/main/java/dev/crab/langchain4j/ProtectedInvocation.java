@@ -71,6 +71,7 @@ final class ProtectedInvocation {
             InvocationCall call,
             @Nullable ChatMemory memory,
             Runnable onOver) {
+        entry.putBack();
         TurnCoordinator turns = entry.open().turns();
         ObjectNode details = node().put("method", call.method());
         if (memory != null) {
@@ -195,18 +196,22 @@ final class ProtectedInvocation {
     private ToolExecutionResult run(
             ToolExecutionRequest request, ToolEffect effect, String key, Supplier<ToolExecutionResult> live) {
         turns.toolStarts(request.name(), effect);
+        RunningTool tool = RunningTool.of(request.name(), this, key);
+        entry.toolStarts(tool);
+        boolean recorded = false;
         try {
             FaultPoints.reach("tool.before");
             if (effect == ToolEffect.EXTERNAL) {
                 replay.begun(key, request.name());
             }
-            RunningTool tool = RunningTool.of(request.name(), this, key);
             ToolExecutionResult result = withNotice(tool.run(live));
             FaultPoints.reach("tool.inside");
             replay.finished(key, request.name(), effect, tool.isSandboxUsed(), MessageCodec.result(request, result));
+            recorded = true;
             FaultPoints.reach("tool.after");
             return result;
         } finally {
+            entry.toolEnded(tool, recorded || (effect == ToolEffect.EXTERNAL && !tool.isSandboxUsed()));
             turns.toolEnded();
         }
     }

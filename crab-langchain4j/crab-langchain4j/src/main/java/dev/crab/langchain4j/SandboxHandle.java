@@ -6,6 +6,7 @@ import dev.crab.runtime.sandbox.ExecRequest;
 import dev.crab.runtime.sandbox.ExecResult;
 import dev.crab.runtime.sandbox.FileEntry;
 import dev.crab.runtime.sandbox.Sandbox;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 
@@ -30,32 +31,47 @@ final class SandboxHandle implements Sandbox {
         return target(true).exec(request);
     }
 
+    /** Looked up anew at each call: the session may have been closed and opened again in between. */
     @Override
     public Shell shell(String name) {
-        Shell shell = target(true).shell(name);
         return new Shell() {
             @Override
             public ExecResult run(String bashCommand) {
-                target(true);
-                return shell.run(bashCommand);
+                return target(true).shell(name).run(bashCommand);
             }
 
             @Override
             public ExecResult run(String bashCommand, ExecRequest template) {
-                target(true);
-                return shell.run(bashCommand, template);
+                return target(true).shell(name).run(bashCommand, template);
             }
 
             @Override
             public String workingDirectory() {
-                return shell.workingDirectory();
+                return target(false).shell(name).workingDirectory();
             }
         };
     }
 
     @Override
     public PtyShell pty(String name) {
-        return target(true).pty(name);
+        PtyShell shell = target(true).pty(name);
+        return new PtyShell() {
+            @Override
+            public void type(String text) {
+                target(true);
+                shell.type(text);
+            }
+
+            @Override
+            public String read(Duration quiet, Duration limit) {
+                return shell.read(quiet, limit);
+            }
+
+            @Override
+            public void close() {
+                shell.close();
+            }
+        };
     }
 
     @Override
@@ -96,6 +112,9 @@ final class SandboxHandle implements Sandbox {
             if (changes) {
                 tool.sandboxUsed();
             }
+        } else if (changes) {
+            // A thread that a tool has started, or the program itself: it cannot be told whose work this is.
+            entry.sandboxUsedByAll();
         }
         return entry.open().session().sandbox();
     }

@@ -1,19 +1,28 @@
 package dev.crab.langchain4j;
 
+import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.SandboxSession;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** A session that the program has named, opened when it is first needed. Thread-safe. */
 final class SessionEntry {
+    private static final Logger LOG = LoggerFactory.getLogger(SessionEntry.class);
+
     private final String id;
     private final SandboxSpec spec;
     private final BiFunction<String, SandboxSpec, OpenSession> opener;
     private final SandboxHandle handle = new SandboxHandle(this);
     private @Nullable OpenSession open;
     private @Nullable String notice;
+    private final Set<RunningTool> running = new HashSet<>();
+    private boolean tainted;
 
     SessionEntry(String id, SandboxSpec spec, BiFunction<String, SandboxSpec, OpenSession> opener) {
         this.id = id;
@@ -58,7 +67,55 @@ final class SessionEntry {
         return current;
     }
 
+    /** A tool is about to run in this session's sandbox. Must be followed by {@link #toolEnded}. */
+    synchronized void toolStarts(RunningTool tool) {
+        running.add(tool);
+    }
+
+    /** The sandbox was changed by a thread that is none of a tool's: by any of those that run. */
+    synchronized void sandboxUsedByAll() {
+        running.forEach(RunningTool::sandboxUsed);
+    }
+
+    /**
+     * A tool is over.
+     *
+     * @param recorded whether its result is in the journal; if not, what it did in the sandbox belongs to nothing that could be taken up
+     */
+    synchronized void toolEnded(RunningTool tool, boolean recorded) {
+        running.remove(tool);
+        tainted |= !recorded;
+        notifyAll();
+    }
+
+    /**
+     * Puts the sandbox back to its last commit if a tool ran in it whose result was not recorded: the same call, made again, runs that
+     * tool again, and must find the sandbox as it was before it. Waits for tools that still run in it; a call from within one of them
+     * does not, since that tool's own call is what comes back to be made again.
+     *
+     * @throws CrabException INTERRUPTED, or what opening the session throws
+     */
+    synchronized void putBack() {
+        RunningTool caller = RunningTool.current();
+        if (!tainted || (caller != null && running.contains(caller))) {
+            return;
+        }
+        try {
+            while (!running.isEmpty()) {
+                wait();
+            }
+        } catch (InterruptedException e) {
+            throw CrabException.interrupted("waiting for the tools of session " + id, e);
+        }
+        if (tainted) {
+            LOG.info("Session {}: a tool's result was not recorded; the sandbox goes back to its last commit", id);
+            close();
+            open();
+        }
+    }
+
     synchronized void close() {
+        tainted = false;
         OpenSession current = open;
         open = null;
         if (current != null) {

@@ -104,6 +104,12 @@ final class Capture {
             return dump(true);
         }
         Snapshot taken = takeSnapshot();
+        if (!plan.processesGivenUp() && hasSurvivors()) {
+            // Somebody outside a turn has started a process meanwhile: it belongs to this checkpoint or to none.
+            snapshotter.delete(taken);
+            snapshot = null;
+            return dump(true);
+        }
         hook.taken();
         return new Captured(plan, taken, null, false, takenAt, System.nanoTime() - begin, 0);
     }

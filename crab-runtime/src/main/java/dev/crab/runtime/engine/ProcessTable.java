@@ -19,6 +19,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Reads what a sandbox's processes are from {@code /proc} while they are held still. Formats: proc(5), pid_namespaces(7).
@@ -28,6 +30,14 @@ import java.util.TreeSet;
 final class ProcessTable {
     /** Descriptors listed for one process; of more than these only their number is kept. */
     private static final int MAX_DESCRIPTORS = 1024;
+
+    /**
+     * A line of /proc/net/unix: Num RefCount Protocol Flags Type St Inode Path. The kernel writes an abstract name as it is, newlines
+     * included, so that a hostile one can look like lines of its own: what is no such line is passed over.
+     */
+    private static final Pattern UNIX = Pattern.compile(
+            "[0-9a-fA-F]+: [0-9A-F]{8} [0-9A-F]{8} ([0-9A-F]{8}) [0-9A-F]{4} [0-9A-F]{2} +([0-9]{1,18})(?: (.*))?",
+            Pattern.DOTALL);
 
     private static final String LISTEN = "0A";
     private static final long ACCEPTS_CONNECTIONS = 0x10000;
@@ -224,11 +234,12 @@ final class ProcessTable {
                 }
             }
         }
-        // Num RefCount Protocol Flags Type St Inode Path
         for (String line : net(pid, "unix")) {
-            String[] fields = line.trim().split("\\s+", 8);
-            if (fields.length > 6 && (Long.parseLong(fields[3], 16) & ACCEPTS_CONNECTIONS) != 0) {
-                sockets.put("socket:[" + fields[6] + "]", "unix " + (fields.length > 7 ? fields[7] : "-") + " 0");
+            Matcher fields = UNIX.matcher(line);
+            if (fields.matches() && (Long.parseLong(fields.group(1), 16) & ACCEPTS_CONNECTIONS) != 0) {
+                String name = fields.group(3);
+                // The first line of an inode is the kernel's: see UNIX.
+                sockets.putIfAbsent("socket:[" + fields.group(2) + "]", "unix " + (name == null ? "-" : name) + " 0");
             }
         }
         return sockets;

@@ -144,7 +144,8 @@ final class TracepointWatch implements TurnInspector.Watch {
                 return Evidence.failed(failure);
             }
             return gatherOrFail(now);
-        } catch (IOException | CrabException | IllegalStateException e) {
+        } catch (IOException | RuntimeException e) {
+            // Whatever it was: what could not be seen has to be saved.
             return Evidence.failed(String.valueOf(e.getMessage()));
         }
     }

@@ -155,7 +155,7 @@ final class TurnCommitter {
         return new CheckpointPlan(
                 Names.checkpoint(store.session(), generation),
                 attempt.effects.effect(),
-                attempt.lost.isEmpty() && somethingOutlivesItsProcess(attempt.effects.effect()),
+                attempt.lost.isEmpty() && somethingOutlivesItsProcess(),
                 lastImage,
                 !attempt.lost.isEmpty());
     }
@@ -269,11 +269,9 @@ final class TurnCommitter {
     }
 
     /** Where only pid 1 is left, whether it is not all there is to processes: System V IPC lives on without any. */
-    private boolean somethingOutlivesItsProcess(Effect effect) {
-        CheckpointImage before = lastImage;
-        boolean oldDumpServes = !effect.processes() && before != null && before.processes() != null;
-        if (oldDumpServes || processes().size() > 1) {
-            return false;
+    private boolean somethingOutlivesItsProcess() {
+        if (processes().size() > 1) {
+            return false; // then there is a dump, this one or an earlier one, and it holds the objects
         }
         for (String kind : List.of("shm", "sem", "msg")) {
             try {
