@@ -45,6 +45,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -96,6 +97,20 @@ class InterceptorTest {
         String fail(String why) {
             ran.add("fail " + why);
             throw new IllegalStateException(why);
+        }
+
+        @Tool("appends, then fails")
+        String appendAndFail(String line) {
+            sandbox.exec("echo " + line + " >> log");
+            throw new IllegalStateException("after it was done");
+        }
+
+        @Tool("sends, and works in the sandbox on another thread")
+        @ExternalEffect(onUnknown = OnUnknown.RETRY)
+        String sendElsewhere(String name) {
+            ran.add("send " + name);
+            CompletableFuture.runAsync(() -> sandbox.exec("touch " + name)).join();
+            return "sent";
         }
 
         @Tool("sends")
@@ -370,6 +385,35 @@ class InterceptorTest {
                 })
                 .build();
         assertThatThrownBy(() -> agent.work("go")).isSameAs(verdict);
+    }
+
+    @Test
+    void toolWithoutARecordedResult_runsAgainInASandboxThatWasPutBack() {
+        script.calls(null, call("c1", "appendAndFail", "line", "A")).says("c1", "done");
+        AtomicBoolean enough = new AtomicBoolean(true);
+        Agent agent = agent().toolExecutionErrorHandler((error, context) -> {
+                    if (enough.get()) {
+                        throw new IllegalArgumentException("enough");
+                    }
+                    return ToolErrorHandlerResult.text("sorry");
+                })
+                .build();
+        assertThatThrownBy(() -> agent.work("go")).isInstanceOf(IllegalArgumentException.class);
+        enough.set(false);
+
+        assertThat(agent.work("go").content()).isEqualTo("done");
+        assertThat(Crab.sandbox(SESSION).exec("cat log").out()).isEqualTo("A\n");
+    }
+
+    @Test
+    void externalToolThatWorksInTheSandboxOnAnotherThread_isNotServedWithoutThatWork() {
+        script.calls(null, call("c1", "sendElsewhere", "name", "there")).says("c1", "done");
+        killAt("tool.after", 1);
+        crash(() -> agent().build().work("go"));
+
+        assertThat(agent().build().work("go").content()).isEqualTo("done");
+        assertThat(ran).containsExactly("send there", "send there");
+        assertThat(Crab.sandbox(SESSION).exec("ls there").isSuccess()).isTrue();
     }
 
     @Test

@@ -106,6 +106,18 @@ class CriuCheckpointEngineTest {
     }
 
     @Test
+    void socketNamedLikeALineOfTheKernels_isOnlyASocket() {
+        run(
+                sandbox,
+                "setsid python3 -c 'import socket, time; s = socket.socket(socket.AF_UNIX);"
+                        + " s.bind(chr(0) + \"x\" + chr(10) + \"1: 2 3 zz 5 6 7\"); s.listen(); time.sleep(1000000)'"
+                        + " >/dev/null 2>&1 </dev/null & until grep -qa zz /proc/net/unix; do :; done");
+        String pids = run(sandbox, Programs.PIDS);
+        bringBack(fixture.checkpoint(sandbox, Effect.FULL, null));
+        assertThat(run(sandbox, Programs.PIDS)).isEqualTo(pids);
+    }
+
+    @Test
     void terminal_livesOn() {
         try (var pty = sandbox.pty("main")) {
             pty.type("secret=42\n");

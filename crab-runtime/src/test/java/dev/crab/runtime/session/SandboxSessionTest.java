@@ -164,6 +164,22 @@ class SandboxSessionTest {
     }
 
     @Test
+    void ipcObjectWithoutAProcess_comesBackAlsoAfterATurnOfFiles() {
+        try (SandboxSession session = fixture.open(id)) {
+            Turn first = session.beginTurn();
+            run(session.sandbox(), "ipcmk -M 4096");
+            assertThat(first.commit(position(1)).saved()).isEqualTo(Saved.PROCESSES_AND_FILES);
+            Turn second = session.beginTurn();
+            session.sandbox().writeFile("/srv/file", new byte[] {1});
+            second.commit(position(2));
+        }
+        try (SandboxSession session = fixture.open(id)) {
+            assertThat(run(session.sandbox(), "ipcs -m | grep -c ' 4096 '; ls /srv"))
+                    .isEqualTo("1\nfile");
+        }
+    }
+
+    @Test
     void turns_doNotOverlapAndEndOnce() {
         SandboxSession session = fixture.open(id);
         Turn turn = session.beginTurn();
