@@ -9,6 +9,8 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 
 /**
@@ -27,6 +29,10 @@ final class AgentProcess {
         record Failed(int status) implements Ending {}
     }
 
+    private static final Set<Process> RUNNING = ConcurrentHashMap.newKeySet();
+
+    private static volatile boolean stopped;
+
     private static final String FAULT = "crab-fault ";
 
     private AgentProcess() {}
@@ -43,6 +49,10 @@ final class AgentProcess {
             Process process = new ProcessBuilder(command)
                     .redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
                     .start();
+            RUNNING.add(process);
+            if (stopped) {
+                process.toHandle().destroyForcibly();
+            }
             return follow(process, log, listener);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -75,6 +85,16 @@ final class AgentProcess {
             throw new IllegalStateException("interrupted while the agent ran", e);
         } finally {
             process.destroyForcibly();
+            RUNNING.remove(process);
+        }
+    }
+
+    /** Kills the agents that run, waits until they are gone, and lets no other start. For a driver that is interrupted. */
+    static void stopAll() {
+        stopped = true;
+        for (Process process : RUNNING) {
+            process.toHandle().destroyForcibly();
+            process.onExit().join();
         }
     }
 }

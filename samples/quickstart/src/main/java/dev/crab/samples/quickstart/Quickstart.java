@@ -53,7 +53,7 @@ public final class Quickstart implements Callable<Integer> {
     @Option(
             names = "--jobs",
             paramLabel = "N",
-            defaultValue = "2",
+            defaultValue = "3",
             description = "Runs side by side with --crash-at all. Default: ${DEFAULT-VALUE}.")
     private int jobs;
 

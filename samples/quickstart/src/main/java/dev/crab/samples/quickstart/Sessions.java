@@ -6,13 +6,17 @@ import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** The sessions of one invocation: names that no other uses, and their removal from the data directory. Thread-safe. */
+/**
+ * The sessions of one invocation: names that no other uses, and their removal from the data directory, also when the driver is interrupted.
+ * Thread-safe.
+ */
 final class Sessions implements AutoCloseable {
     private final String prefix =
             "quickstart-" + Long.toString(ProcessHandle.current().pid(), 36) + "-"
                     + Long.toString(System.currentTimeMillis(), 36) + "-";
     private final boolean keep;
     private final Set<String> present = new LinkedHashSet<>();
+    private final Thread interruption = new Thread(this::interrupted, "quickstart-clean-up");
     private int given;
     private @Nullable CrabRuntime runtime;
 
@@ -23,6 +27,7 @@ final class Sessions implements AutoCloseable {
      */
     Sessions(boolean keep) {
         this.keep = keep;
+        Runtime.getRuntime().addShutdownHook(interruption);
     }
 
     synchronized String next() {
@@ -52,6 +57,20 @@ final class Sessions implements AutoCloseable {
     /** Removes what is left. */
     @Override
     public void close() {
+        try {
+            Runtime.getRuntime().removeShutdownHook(interruption);
+        } catch (IllegalStateException e) {
+            return; // The JVM is being ended, and the hook at work.
+        }
+        removeAll();
+    }
+
+    private void interrupted() {
+        AgentProcess.stopAll();
+        removeAll();
+    }
+
+    private void removeAll() {
         List<String> left;
         synchronized (this) {
             left = List.copyOf(present);
@@ -60,6 +79,7 @@ final class Sessions implements AutoCloseable {
         synchronized (this) {
             if (runtime != null) {
                 runtime.close();
+                runtime = null;
             }
         }
     }
