@@ -388,7 +388,7 @@ public final class TurnCoordinator implements AutoCloseable {
         open = null;
         long windowEnd = report.window == null ? report.boundary : report.windowClosedAt;
         long windowNanos = report.window == null ? 0 : windowEnd - report.window.openedNanos();
-        return new TurnReport(
+        TurnReport finished = new TurnReport(
                 report.turn,
                 report.tools,
                 true,
@@ -403,6 +403,9 @@ public final class TurnCoordinator implements AutoCloseable {
                 Math.max(0, report.committedAt - windowEnd),
                 report.claimedReadOnly && outcome.effects().effect() != Effect.NONE,
                 null);
+        // Under the lock: whoever waits for the commit finds its report.
+        replay.report(finished);
+        return finished;
     }
 
     private void publish(TurnReport report) {
@@ -413,7 +416,6 @@ public final class TurnCoordinator implements AutoCloseable {
                     session.id(),
                     report.tools());
         }
-        replay.report(report);
         tell(listener -> listener.turnReported(session.id(), report));
     }
 
@@ -423,7 +425,7 @@ public final class TurnCoordinator implements AutoCloseable {
         } else {
             LOG.error("Turn {} of session {} is not committed: {}", report.turn, session.id(), failed.getMessage());
         }
-        publish(new TurnReport(
+        TurnReport unsaved = new TurnReport(
                 report.turn,
                 report.tools,
                 false,
@@ -437,7 +439,9 @@ public final class TurnCoordinator implements AutoCloseable {
                 0,
                 Math.max(0, report.committedAt - report.boundary),
                 false,
-                failed.getMessage()));
+                failed.getMessage());
+        replay.report(unsaved);
+        publish(unsaved);
         tell(listener -> listener.turnUncommitted(session.id(), report.turn, failed));
     }
 
