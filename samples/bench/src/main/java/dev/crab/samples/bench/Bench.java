@@ -1,6 +1,8 @@
 package dev.crab.samples.bench;
 
 import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -33,6 +35,8 @@ public final class Bench implements Runnable {
     /** The command, with its streams given; answers with the exit code. */
     static int run(PrintStream out, PrintStream err, String... arguments) {
         return new CommandLine(new Bench(out, err))
+                .setOut(new PrintWriter(out, true, StandardCharsets.UTF_8))
+                .setErr(new PrintWriter(err, true, StandardCharsets.UTF_8))
                 .setExecutionExceptionHandler((failure, commandLine, parsed) -> {
                     err.println("bench: " + failure.getMessage());
                     return 1;
