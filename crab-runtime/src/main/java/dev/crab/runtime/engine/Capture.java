@@ -11,6 +11,7 @@ import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.os.Cgroup;
 import dev.crab.runtime.os.Cgroups;
 import dev.crab.runtime.os.Processes;
+import dev.crab.runtime.sandbox.SandboxFactory;
 import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
 import dev.crab.runtime.sandbox.SandboxProcesses;
 import dev.crab.runtime.snapshot.Snapshot;
@@ -72,7 +73,15 @@ final class Capture {
     }
 
     Captured run() {
-        sandbox.quiesce();
+        SandboxFactory.Hold hold = sandbox.hold();
+        try {
+            return whileHeld();
+        } finally {
+            hold.close();
+        }
+    }
+
+    private Captured whileHeld() {
         boolean survivors = hasSurvivors();
         boolean captured = false;
         try {

@@ -23,7 +23,7 @@ public interface CheckpointEngine extends AutoCloseable {
     void detach(String sandboxId);
 
     /**
-     * Captures a sandbox; on return it runs again. Closes idle connections to pid 1 first ({@link RunningSandbox#quiesce}).
+     * Captures a sandbox; on return it runs again. Holds it meanwhile ({@link RunningSandbox#hold}).
      *
      * <p>What is taken: a snapshot always; a dump with it, of the same instant, if the plan or the hook asks for processes and others
      * than pid 1 exist, or if files alone were asked for but the plan has no earlier dump that the processes could come back from, or if
@@ -32,7 +32,7 @@ public interface CheckpointEngine extends AutoCloseable {
      * <p>Whatever fails, the sandbox is left running unless the exception says SANDBOX_LOST.
      *
      * @throws dev.crab.runtime.error.CrabException CAPTURE_FAILED, SANDBOX_LOST, NAME_TAKEN (a snapshot of the plan's id exists),
-     *     DISK_FULL, EXEC_FAILED or whatever {@code quiesce} throws; what the hook throws comes out as it is
+     *     DISK_FULL, EXEC_FAILED or whatever {@code hold} throws; what the hook throws comes out as it is
      */
     Captured capture(RunningSandbox sandbox, CheckpointPlan plan, FrozenHook hook);
 

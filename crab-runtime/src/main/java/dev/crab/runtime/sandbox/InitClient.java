@@ -8,7 +8,6 @@ import dev.crab.runtime.os.RootedPath;
 import dev.crab.runtime.os.UnixStream;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Opens connections to one sandbox's pid 1. Thread-safe.
@@ -20,11 +19,12 @@ final class InitClient implements AutoCloseable {
     private final String id;
     private final int initPid;
     private final NativeFd root;
-    private final AtomicInteger open = new AtomicInteger();
+    private final RequestGate gate;
 
     InitClient(String id, int initPid) {
         this.id = id;
         this.initPid = initPid;
+        this.gate = new RequestGate(id);
         try {
             this.root = RootedPath.openRoot(Path.of("/proc/" + initPid + "/root"));
         } catch (IOException e) {
@@ -32,7 +32,22 @@ final class InitClient implements AutoCloseable {
         }
     }
 
+    /** A connection for one request; waits while another thread holds the sandbox. */
     InitConnection connect() {
+        gate.enter();
+        boolean connected = false;
+        try {
+            InitConnection connection = open();
+            connected = true;
+            return connection;
+        } finally {
+            if (!connected) {
+                gate.leave();
+            }
+        }
+    }
+
+    private InitConnection open() {
         if (!Processes.isAlive(initPid)) {
             throw lost(new IOException("process " + initPid + " is gone"));
         }
@@ -43,16 +58,15 @@ final class InitClient implements AutoCloseable {
                 stream.close();
                 throw refused("process " + peer + " listens there, not pid 1 (host pid " + initPid + ")", null);
             }
-            open.incrementAndGet();
-            return new InitConnection(id, stream, open::decrementAndGet);
+            return new InitConnection(id, stream, gate::leave);
         } catch (IOException e) {
             throw Processes.isAlive(initPid) ? refused(String.valueOf(e.getMessage()), e) : lost(e);
         }
     }
 
-    /** Requests that run right now. */
-    int active() {
-        return open.get();
+    /** See {@link SandboxFactory.RunningSandbox#hold}. */
+    SandboxFactory.Hold hold() {
+        return gate.hold();
     }
 
     int initPid() {

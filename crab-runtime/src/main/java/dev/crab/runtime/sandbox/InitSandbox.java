@@ -203,15 +203,8 @@ final class InitSandbox implements SandboxFactory.RunningSandbox {
     }
 
     @Override
-    public void quiesce() {
-        int active = client.active();
-        if (active > 0) {
-            throw CrabException.of(
-                    ErrorCode.CAPTURE_FAILED,
-                    "sandbox " + id + " cannot be captured",
-                    active + " requests are still running in it",
-                    "capture at a turn's boundary, when all its tools have returned");
-        }
+    public SandboxFactory.Hold hold() {
+        return client.hold();
     }
 
     @Override

@@ -45,12 +45,24 @@ public interface SandboxFactory {
         void close();
     }
 
+    /** A sandbox held still by {@link RunningSandbox#hold}; closed by the thread that got it. */
+    interface Hold extends AutoCloseable {
+        /** Lets waiting requests begin. Idempotent. */
+        @Override
+        void close();
+    }
+
     /** A sandbox with the host's view of it. Closing kills its processes and removes its place; the volume stays. */
     interface RunningSandbox extends Sandbox, AutoCloseable {
         SandboxProcesses processes();
 
-        /** Closes every connection to pid 1 that is not in use, so that a capture finds none. Fails if a command is running. */
-        void quiesce();
+        /**
+         * Holds the sandbox for this thread: until closed, requests of other threads wait, and none runs, so that a capture finds pid 1
+         * without a connection. This thread's own requests go through. May be nested.
+         *
+         * @throws dev.crab.runtime.error.CrabException CAPTURE_FAILED if a command that runs does not end within a second
+         */
+        Hold hold();
 
         @Override
         void close();

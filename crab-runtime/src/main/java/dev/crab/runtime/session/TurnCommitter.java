@@ -12,6 +12,7 @@ import dev.crab.runtime.inspector.Effect;
 import dev.crab.runtime.inspector.EffectReason;
 import dev.crab.runtime.inspector.TurnEffects;
 import dev.crab.runtime.inspector.TurnInspector;
+import dev.crab.runtime.sandbox.SandboxFactory;
 import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
 import dev.crab.runtime.session.SessionRecords.Details;
 import dev.crab.runtime.session.SessionRecords.Timeline;
@@ -111,15 +112,23 @@ final class TurnCommitter {
         checkPosition(position);
         FaultPoints.reach("turn.boundary");
         checkAlive();
-        sandbox.quiesce();
+        // From the judgement until everything is taken nobody else may reach into the sandbox: what a request of another thread did in
+        // between would be in neither this turn nor the next.
+        try (SandboxFactory.Hold held = sandbox.hold()) {
+            return commit(turn, position, held);
+        }
+    }
+
+    private TurnOutcome commit(long turn, ObjectNode position, SandboxFactory.Hold held) {
         Attempt attempt = new Attempt(turn, position.deepCopy(), carried);
         attempt.effects = withCarried(watch.judge());
         if (attempt.effects.effect() == Effect.NONE) {
             watch.rebase();
+            held.close();
             return commitUnchanged(attempt);
         }
         try {
-            return commitCaptured(attempt, capturePlan(attempt));
+            return commitCaptured(attempt, capturePlan(attempt), held);
         } catch (CrabException e) {
             if (e.code() != ErrorCode.CAPTURE_FAILED
                     || services.onUncaptured() != UncapturedPolicy.CONTINUE_UNPROTECTED) {
@@ -131,7 +140,7 @@ final class TurnCommitter {
                     turn,
                     e);
             attempt.lost = lost(e);
-            return commitCaptured(attempt, capturePlan(attempt));
+            return commitCaptured(attempt, capturePlan(attempt), held);
         }
     }
 
@@ -160,7 +169,7 @@ final class TurnCommitter {
                 !attempt.lost.isEmpty());
     }
 
-    private TurnOutcome commitCaptured(Attempt attempt, CheckpointPlan plan) {
+    private TurnOutcome commitCaptured(Attempt attempt, CheckpointPlan plan, SandboxFactory.Hold held) {
         long generation = nextGeneration - 1;
         Captured captured = services.engine().capture(sandbox, plan, new FrozenHook() {
             @Override
@@ -176,6 +185,7 @@ final class TurnCommitter {
                 carried = attempt.effects;
             }
         });
+        held.close();
         long captureNanos = System.nanoTime() - attempt.boundaryNanos;
         long start = System.nanoTime();
         Persisted persisted = persist(captured, generation);

@@ -13,8 +13,12 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
 
 /**
  * A small real sandbox: an overlay over the host's root whose writable layer lies on btrfs, a cgroup of its own, its own pid, mount, ipc
@@ -108,6 +112,43 @@ final class TestSandbox implements AutoCloseable {
         } finally {
             freeze("0");
         }
+    }
+
+    /**
+     * Waits until no survivor has run for 10 ms, at most a second: some never rest. A survivor that a busy machine has not yet let reach
+     * its sleep would else run in the turn after the baseline.
+     */
+    void awaitRest() {
+        long deadline = System.nanoTime() + 1_000_000_000L;
+        Map<String, String> before = Map.of();
+        while (System.nanoTime() < deadline) {
+            Map<String, String> now = runs();
+            if (now.equals(before)) {
+                return;
+            }
+            before = now;
+            LockSupport.parkNanos(10_000_000);
+        }
+    }
+
+    /** By thread: whether it is on a processor's queue, and how often it has left one. */
+    private Map<String, String> runs() {
+        Map<String, String> runs = new HashMap<>();
+        try {
+            for (String thread : Files.readAllLines(cgroup.resolve("cgroup.threads"))) {
+                Path status = Path.of("/proc", thread, "status");
+                if (!thread.equals(Integer.toString(initPid)) && Files.exists(status)) {
+                    String lines = Files.readAllLines(status).stream()
+                            .filter(line -> line.startsWith("State:") || line.contains("_ctxt_switches:"))
+                            .collect(Collectors.joining());
+                    // One that is on a queue equals no earlier look, nor any later one.
+                    runs.put(thread, lines.contains("R (running)") ? lines + System.nanoTime() : lines);
+                }
+            }
+        } catch (IOException e) {
+            runs.put("gone meanwhile", Long.toString(System.nanoTime()));
+        }
+        return runs;
     }
 
     /** Ends every process but pid 1. */

@@ -140,6 +140,7 @@ abstract class TurnInspectorSuite {
         directory++;
         sandbox.run("mkdir -p /scene/" + directory + "; seq 2000 > /scene/m; umount /mnt 2>/dev/null; true");
         sandbox.run(shell(before));
+        sandbox.awaitRest();
         sandbox.frozen(() -> {
             watch.judge();
             watch.rebase();

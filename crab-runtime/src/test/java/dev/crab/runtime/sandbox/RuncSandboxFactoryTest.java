@@ -163,7 +163,7 @@ class RuncSandboxFactoryTest {
     }
 
     @Test
-    void quiesce_refusesWhileACommandRuns_andElseFindsNoConnection() throws Exception {
+    void hold_refusesWhileACommandRuns_andElseFindsNoConnection() throws Exception {
         SandboxFactory.RunningSandbox sandbox = fixture.start();
         ExecutorService executor = Executors.newSingleThreadExecutor();
         try {
@@ -172,7 +172,7 @@ class RuncSandboxFactoryTest {
             Awaitility.await()
                     .until(() ->
                             Cgroups.detect().group(sandbox.id()).processes().size() > 1);
-            fails(ErrorCode.CAPTURE_FAILED, sandbox::quiesce);
+            fails(ErrorCode.CAPTURE_FAILED, sandbox::hold);
             sandbox.writeFile("/tmp/go", new byte[0]);
             running.get();
         } finally {
@@ -182,13 +182,37 @@ class RuncSandboxFactoryTest {
             terminal.type("echo hi\n");
             terminal.read(Duration.ofMillis(100), Duration.ofSeconds(1));
 
-            sandbox.quiesce();
+            sandbox.hold().close();
         }
         // null, null, null, the listener, the signals, the terminal's master: no accepted connection
         assertThat(ProcFs.descriptors(sandbox.processes().initPid()).values().stream()
                         .filter(link -> link.startsWith("socket:")))
                 .hasSize(1);
         assertThat(ProcFs.descriptors(sandbox.processes().initPid())).hasSize(6);
+    }
+
+    @Test
+    void hold_keepsOtherThreadsOutUntilItIsClosed_andLetsItsOwnIn() throws Exception {
+        SandboxFactory.RunningSandbox sandbox = fixture.start();
+        ExecutorService executor = Executors.newSingleThreadExecutor();
+        try {
+            SandboxFactory.Hold outer = sandbox.hold();
+            SandboxFactory.Hold inner = sandbox.hold();
+            Future<ExecResult> waiting = executor.submit(() -> sandbox.exec("touch /tmp/begun"));
+            sandbox.writeFile("/tmp/own", new byte[0]);
+            inner.close();
+            inner.close();
+            sandbox.exec("sleep 0.3");
+            assertThat(sandbox.listFiles("/tmp"))
+                    .extracting(FileEntry::name)
+                    .contains("own")
+                    .doesNotContain("begun");
+            outer.close();
+            waiting.get();
+            assertThat(sandbox.listFiles("/tmp")).extracting(FileEntry::name).contains("begun");
+        } finally {
+            executor.shutdownNow();
+        }
     }
 
     @Test

@@ -22,6 +22,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
@@ -285,6 +289,37 @@ class SandboxSessionTest {
         }
         try (SandboxSession session = fixture.open(id)) {
             assertThat(session.sandbox().readFile("/srv/file", 10)).containsExactly(1);
+        }
+    }
+
+    @Test
+    void requestOfAnotherThreadInTheMiddleOfACapture_isPartOfTheNextTurn() throws Exception {
+        try (SandboxSession session = fixture.open(id)) {
+            List<CompletableFuture<Void>> late = new CopyOnWriteArrayList<>();
+            Turn turn = session.beginTurn();
+            run(session.sandbox(), "echo one > /root/one");
+            FaultPoints.handler((name, times) -> {
+                if (name.equals("capture.snapshotted") && times == 1) {
+                    CompletableFuture<Void> write = CompletableFuture.runAsync(
+                            () -> session.sandbox().writeFile("/root/late", new byte[] {1}));
+                    late.add(write);
+                    try {
+                        write.get(500, TimeUnit.MILLISECONDS);
+                    } catch (TimeoutException e) {
+                        // It waits for the capture's end, which is what is wanted.
+                    } catch (InterruptedException | ExecutionException e) {
+                        throw new IllegalStateException(e);
+                    }
+                }
+            });
+            turn.commit(position(1));
+            FaultPoints.handler(null);
+            late.get(0).get();
+            Turn next = session.beginTurn();
+            assertThat(next.commit(position(2)).commit().effect()).isEqualTo(Effect.FILES);
+        }
+        try (SandboxSession session = fixture.open(id)) {
+            assertThat(session.sandbox().readFile("/root/late", 10)).containsExactly(1);
         }
     }
 
