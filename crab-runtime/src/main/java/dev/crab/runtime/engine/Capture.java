@@ -36,12 +36,12 @@ final class Capture {
     private static final List<String> WATCH_PATHS =
             List.of("/root", "/home", "/srv", "/tmp", "/opt", "/var", "/etc", "/usr/local");
 
-    /** Bytes that must be free before a dump is begun: 64 MiB. */
-    private static final long RESERVE = 64L << 20;
+    /** CRIU's image that names the files which it had to find another way to than their name. */
+    private static final String REMAPPED = "remap-fpath.img";
 
     private final CriuClient criu;
     private final Snapshotter snapshotter;
-    private final WorkDirectory work;
+    private final DumpRoom room;
     private final ExecutorService threads;
     private final RunningSandbox sandbox;
     private final SandboxProcesses processes;
@@ -50,21 +50,22 @@ final class Capture {
     private final Instant takenAt = Instant.now();
     private final long begin = System.nanoTime();
 
-    private @Nullable Snapshot snapshot;
+    private volatile @Nullable Snapshot snapshot;
+    private @Nullable Future<Snapshot> early;
     private List<ProcessEntry> table = List.of();
     private long frozenSince;
 
     Capture(
             CriuClient criu,
             Snapshotter snapshotter,
-            WorkDirectory work,
+            DumpRoom room,
             ExecutorService threads,
             RunningSandbox sandbox,
             CheckpointPlan plan,
             FrozenHook hook) {
         this.criu = criu;
         this.snapshotter = snapshotter;
-        this.work = work;
+        this.room = room;
         this.threads = threads;
         this.sandbox = sandbox;
         this.processes = sandbox.processes();
@@ -97,8 +98,8 @@ final class Capture {
             captured = true;
             return result;
         } finally {
-            if (!captured && snapshot != null) {
-                snapshotter.delete(snapshot);
+            if (!captured) {
+                dropSnapshot();
             }
         }
     }
@@ -143,15 +144,15 @@ final class Capture {
     }
 
     private Captured dump(boolean survivors) {
-        checkNotTraced();
+        long memory = checkNotTraced();
         try {
-            return dump(survivors, false);
+            return dump(survivors, memory, false);
         } catch (CriuFailure quiet) {
             lostIfBrokenOff(quiet);
             // What CRIU says about errors alone is seldom enough: once more, with everything that it can tell.
             try {
                 LOG.debug("dump of {} failed, trying once more with a full log", sandbox.id(), quiet);
-                return dump(survivors, true);
+                return dump(survivors, memory, true);
             } catch (CriuFailure verbose) {
                 lostIfBrokenOff(verbose);
                 verbose.addSuppressed(quiet);
@@ -160,16 +161,10 @@ final class Capture {
         }
     }
 
-    private Captured dump(boolean survivors, boolean verbose) throws CriuFailure {
-        Path images = work.make("dump");
+    private Captured dump(boolean survivors, long memory, boolean again) throws CriuFailure {
+        Path images = room.forDump(sandbox.id(), memory, again);
         Cgroup cgroup = cgroup();
         boolean dumped = false;
-        try {
-            ensureRoom(images);
-        } catch (CrabException e) {
-            WorkDirectory.delete(images);
-            throw e;
-        }
         try (CriuSession session = criu.session(processes.networkNamespace())) {
             DumpRequest request = new DumpRequest(processes.initPid(), images, processes.cgroup(), WATCH_PATHS);
             session.dump(
@@ -177,11 +172,12 @@ final class Capture {
                     (phase, pid) -> {
                         if (phase == CriuPhase.PRE_DUMP) {
                             freeze(cgroup);
+                            early = threads.submit(this::takeSnapshot);
                         } else if (phase == CriuPhase.POST_DUMP) {
-                            whileHeldByCriu();
+                            whileHeldByCriu(images);
                         }
                     },
-                    verbose);
+                    again);
             // CRIU leaves a tree that it found frozen as it found it.
             cgroup.thaw();
             long end = System.nanoTime();
@@ -199,11 +195,24 @@ final class Capture {
             if (!dumped) {
                 thaw();
                 WorkDirectory.delete(images);
-                if (snapshot != null) {
-                    snapshotter.delete(snapshot);
-                    snapshot = null;
-                }
+                dropSnapshot();
             }
+        }
+    }
+
+    private void dropSnapshot() {
+        Future<Snapshot> begun = early;
+        early = null;
+        try {
+            if (begun != null) {
+                CriuCheckpointEngine.await(begun);
+            }
+        } catch (RuntimeException e) {
+            LOG.debug("there was no snapshot to drop", e);
+        }
+        if (snapshot != null) {
+            snapshotter.delete(snapshot);
+            snapshot = null;
         }
     }
 
@@ -220,13 +229,13 @@ final class Capture {
     }
 
     /** The images are written, the processes stand still, and what CRIU linked into the file system for the dump is still there. */
-    private void whileHeldByCriu() {
+    private void whileHeldByCriu(Path images) {
         FaultPoints.reach("capture.dumped");
         Future<List<ProcessEntry>> reading = threads.submit(() -> ProcessTable.read(processes.initPid()));
         try {
             // Not judged again: no judgement could ask for more than a dump, and CRIU itself has just run in the
             // processes.
-            takeSnapshot();
+            finishSnapshot(images);
         } finally {
             table = CriuCheckpointEngine.await(reading);
         }
@@ -235,9 +244,25 @@ final class Capture {
         hook.taken();
     }
 
-    private void checkNotTraced() {
+    /**
+     * The snapshot is taken beside the dump: the files stand as still as the processes do. But for what CRIU itself makes there: for a
+     * file without a name that a process holds, it may link a name into the file system, says so in this image, and needs it on restore.
+     */
+    private void finishSnapshot(Path images) {
+        Future<Snapshot> begun = early;
+        if (begun != null) {
+            CriuCheckpointEngine.await(begun);
+            early = null;
+        }
+        if (Files.exists(images.resolve(REMAPPED))) {
+            dropSnapshot();
+            takeSnapshot();
+        }
+    }
+
+    private long checkNotTraced() {
         try {
-            ProcessTable.checkNotTraced(sandbox.id(), ProcessTable.members(processes.cgroup()));
+            return ProcessTable.checkNotTraced(sandbox.id(), ProcessTable.members(processes.cgroup()));
         } catch (IOException e) {
             throw failed("its processes cannot be listed: " + e, e);
         }
@@ -302,22 +327,6 @@ final class Capture {
         return cause == null
                 ? CrabException.of(ErrorCode.SANDBOX_LOST, what, why, cure)
                 : CrabException.of(ErrorCode.SANDBOX_LOST, what, why, cure, cause);
-    }
-
-    /** A dump that finds the disk full half way has held the sandbox still for nothing. */
-    private void ensureRoom(Path images) {
-        long free;
-        try {
-            free = Files.getFileStore(images).getUsableSpace();
-        } catch (IOException e) {
-            WorkDirectory.delete(images);
-            throw failed("the room for its dump cannot be told: " + e, e);
-        }
-        if (free < RESERVE) {
-            WorkDirectory.delete(images);
-            throw full(
-                    free + " bytes are free for its dump at " + images + ", " + RESERVE + " are kept in reserve", null);
-        }
     }
 
     private CrabException full(String why, @Nullable Throwable cause) {

@@ -27,15 +27,15 @@ import org.jspecify.annotations.Nullable;
 /**
  * The engine that dumps by CRIU and takes snapshots by a {@link Snapshotter}. Thread-safe.
  *
- * <p>Images of a dump go to a work directory under the data directory, on its page cache: nothing there is flushed, and after the
- * sandbox runs again they are packed into one object and deleted.
+ * <p>Images of a dump go into memory or to a work directory under the data directory, on its page cache ({@link DumpRoom}): nothing
+ * there is flushed, and after the sandbox runs again they are packed into one object and deleted.
  */
 public final class CriuCheckpointEngine implements CheckpointEngine {
     private final CriuClient criu;
     private final Snapshotter snapshotter;
     private final SandboxFactory sandboxes;
     private final ObjectStore objects;
-    private final WorkDirectory work;
+    private final DumpRoom room;
     private final ExecutorService threads;
     private final Map<String, Path> attached = new ConcurrentHashMap<>();
     private final Set<Captured> open = ConcurrentHashMap.newKeySet();
@@ -46,7 +46,7 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
         this.snapshotter = snapshotter;
         this.sandboxes = sandboxes;
         this.objects = objects;
-        this.work = new WorkDirectory(data.resolve("work"));
+        this.room = new DumpRoom(data.resolve("work"), DumpRoom.MEMORY);
         AtomicInteger number = new AtomicInteger();
         this.threads = Executors.newCachedThreadPool(task -> {
             Thread thread = new Thread(task, "crab-engine-" + number.incrementAndGet());
@@ -85,7 +85,7 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
     @Override
     public Captured capture(RunningSandbox sandbox, CheckpointPlan plan, FrozenHook hook) {
         FaultPoints.reach("capture.begin");
-        Captured captured = new Capture(criu, snapshotter, work, threads, sandbox, plan, hook).run();
+        Captured captured = new Capture(criu, snapshotter, room, threads, sandbox, plan, hook).run();
         FaultPoints.reach("capture.resumed");
         open.add(captured);
         return captured;
@@ -161,7 +161,7 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
     @Override
     public RestoreResult restore(String sandboxId, SandboxSpec spec, CheckpointImage image, RestoreHook hook) {
         FaultPoints.reach("restore.begin");
-        return new Restore(criu, snapshotter, sandboxes, objects, work, threads, sandboxId, spec, image, hook).run();
+        return new Restore(criu, snapshotter, sandboxes, objects, room, threads, sandboxId, spec, image, hook).run();
     }
 
     @Override
@@ -170,7 +170,7 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
         open.forEach(this::discard);
         criu.close();
         threads.shutdown();
-        work.close();
+        room.close();
     }
 
     /** What a task of the engine's own threads came to; its failure comes out as it was thrown. */

@@ -2,6 +2,7 @@ package dev.crab.runtime.engine;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.PeerProcess;
 import dev.crab.runtime.store.ProcessEntry;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -17,10 +18,9 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /**
  * Reads what a sandbox's processes are from {@code /proc} while they are held still. Formats: proc(5), pid_namespaces(7).
@@ -31,16 +31,7 @@ final class ProcessTable {
     /** Descriptors listed for one process; of more than these only their number is kept. */
     private static final int MAX_DESCRIPTORS = 1024;
 
-    /**
-     * A line of /proc/net/unix: Num RefCount Protocol Flags Type St Inode Path. The kernel writes an abstract name as it is, newlines
-     * included, so that a hostile one can look like lines of its own: what is no such line is passed over.
-     */
-    private static final Pattern UNIX = Pattern.compile(
-            "[0-9a-fA-F]+: [0-9A-F]{8} [0-9A-F]{8} ([0-9A-F]{8}) [0-9A-F]{4} [0-9A-F]{2} +([0-9]{1,18})(?: (.*))?",
-            Pattern.DOTALL);
-
-    private static final String LISTEN = "0A";
-    private static final long ACCEPTS_CONNECTIONS = 0x10000;
+    private static final String SOCKET = "socket:";
 
     private final Map<Integer, Map<String, String>> statuses = new LinkedHashMap<>();
 
@@ -61,17 +52,9 @@ final class ProcessTable {
             table.statuses.put(pid, status(pid));
             open.addAll(children(pid));
         }
-        Map<Integer, Map<Integer, String>> descriptors = new HashMap<>();
-        for (int pid : table.statuses.keySet()) {
-            descriptors.put(pid, descriptors(pid));
-        }
-        Map<String, String> listening = descriptors.values().stream()
-                        .anyMatch(links -> links.values().stream().anyMatch(link -> link.startsWith("socket:")))
-                ? listening(init)
-                : Map.of();
         List<ProcessEntry> entries = new ArrayList<>();
         for (int pid : table.statuses.keySet()) {
-            entries.add(table.entry(pid, descriptors.getOrDefault(pid, Map.of()), listening));
+            entries.add(table.entry(pid, descriptors(pid)));
         }
         entries.sort(Comparator.comparingInt(ProcessEntry::pid));
         return entries;
@@ -86,8 +69,12 @@ final class ProcessTable {
 
     /**
      * Refuses processes that are traced: CRIU, which has to trace them itself, would hold the sandbox still for seconds until it gave up.
+     *
+     * @return bytes of memory that the processes have for themselves or share among them: what a dump of them holds at most, but for
+     *     deleted files
      */
-    static void checkNotTraced(String sandboxId, List<Integer> members) {
+    static long checkNotTraced(String sandboxId, List<Integer> members) {
+        long memory = 0;
         for (int pid : members) {
             try {
                 Map<String, String> status = status(pid);
@@ -99,21 +86,24 @@ final class ProcessTable {
                                     + ") is being traced (ptrace)",
                             "end the debugger or tracer that holds it");
                 }
+                for (String part : List.of("RssAnon", "RssShmem", "VmSwap")) {
+                    memory += bytes(status.getOrDefault(part, "0 kB")); // one that is ending has none
+                }
             } catch (IOException e) {
                 // Ended since it was listed.
             }
         }
+        return memory;
     }
 
-    private ProcessEntry entry(int pid, Map<Integer, String> links, Map<String, String> listening) throws IOException {
+    private static long bytes(String kilobytes) {
+        return 1024 * Long.parseLong(kilobytes.substring(0, kilobytes.indexOf(' ')));
+    }
+
+    private ProcessEntry entry(int pid, Map<Integer, String> links) throws IOException {
         Map<String, String> status = field(pid);
         List<String> kinds = new ArrayList<>();
-        TreeSet<String> sockets = new TreeSet<>();
         for (Map.Entry<Integer, String> link : links.entrySet()) {
-            String socket = listening.get(link.getValue());
-            if (socket != null) {
-                sockets.add(socket);
-            }
             if (kinds.size() < MAX_DESCRIPTORS) {
                 kinds.add(link.getKey() + ":" + kind(pid, link.getKey(), link.getValue()));
             }
@@ -130,7 +120,7 @@ final class ProcessTable {
                 value(status, "Name"),
                 value(status, "State").startsWith("Z") ? "Z" : "L",
                 kinds,
-                List.copyOf(sockets));
+                List.copyOf(listening(pid, links)));
     }
 
     private Map<String, String> field(int pid) throws IOException {
@@ -199,7 +189,7 @@ final class ProcessTable {
         if (link.startsWith("pipe:")) {
             return "pipe";
         }
-        if (link.startsWith("socket:")) {
+        if (link.startsWith(SOCKET)) {
             return "socket";
         }
         if (link.startsWith("anon_inode:")) {
@@ -219,39 +209,21 @@ final class ProcessTable {
         }
     }
 
-    /** {@code socket:[inode]} to what listens there, for the network namespace of that process. */
-    private static Map<String, String> listening(int pid) throws IOException {
-        Map<String, String> sockets = new HashMap<>();
-        for (String protocol : List.of("tcp", "tcp6")) {
-            // sl local_address rem_address st tx:rx tr:tm retrnsmt uid timeout inode
-            for (String line : net(pid, protocol)) {
-                String[] fields = line.trim().split("\\s+", 11);
-                if (fields.length > 9 && fields[3].equals(LISTEN)) {
-                    int colon = fields[1].lastIndexOf(':');
-                    int port = Integer.parseInt(fields[1].substring(colon + 1), 16);
-                    sockets.put(
-                            "socket:[" + fields[9] + "]", protocol + " " + fields[1].substring(0, colon) + " " + port);
+    /** What a process listens on. */
+    private static Set<String> listening(int pid, Map<Integer, String> links) throws IOException {
+        Set<String> sockets = new TreeSet<>();
+        if (links.values().stream().noneMatch(link -> link.startsWith(SOCKET))) {
+            return sockets;
+        }
+        try (PeerProcess process = PeerProcess.open(pid)) {
+            for (Map.Entry<Integer, String> link : links.entrySet()) {
+                if (link.getValue().startsWith(SOCKET)) {
+                    process.listener(link.getKey())
+                            .ifPresent(it -> sockets.add(it.protocol() + " " + it.address() + " " + it.port()));
                 }
             }
         }
-        for (String line : net(pid, "unix")) {
-            Matcher fields = UNIX.matcher(line);
-            if (fields.matches() && (Long.parseLong(fields.group(1), 16) & ACCEPTS_CONNECTIONS) != 0) {
-                String name = fields.group(3);
-                // The first line of an inode is the kernel's: see UNIX.
-                sockets.putIfAbsent("socket:[" + fields.group(2) + "]", "unix " + (name == null ? "-" : name) + " 0");
-            }
-        }
         return sockets;
-    }
-
-    private static List<String> net(int pid, String protocol) throws IOException {
-        Path file = Path.of("/proc/" + pid + "/net/" + protocol);
-        if (!Files.exists(file)) {
-            return List.of(); // a kernel without IPv6
-        }
-        List<String> lines = Files.readAllLines(file, StandardCharsets.ISO_8859_1);
-        return lines.isEmpty() ? lines : lines.subList(1, lines.size());
     }
 
     /**

@@ -52,7 +52,7 @@ final class Restore {
     private final Snapshotter snapshotter;
     private final SandboxFactory sandboxes;
     private final ObjectStore objects;
-    private final WorkDirectory work;
+    private final DumpRoom room;
     private final ExecutorService threads;
     private final String sandboxId;
     private final SandboxSpec spec;
@@ -67,7 +67,7 @@ final class Restore {
             Snapshotter snapshotter,
             SandboxFactory sandboxes,
             ObjectStore objects,
-            WorkDirectory work,
+            DumpRoom room,
             ExecutorService threads,
             String sandboxId,
             SandboxSpec spec,
@@ -77,7 +77,7 @@ final class Restore {
         this.snapshotter = snapshotter;
         this.sandboxes = sandboxes;
         this.objects = objects;
-        this.work = work;
+        this.room = room;
         this.threads = threads;
         this.sandboxId = sandboxId;
         this.spec = spec;
@@ -89,7 +89,7 @@ final class Restore {
         Path lower = sandboxes.resolve(spec.image());
         Snapshot snapshot = snapshotter.find(image.files().snapshotId());
         Volume volume = snapshotter.createVolume(sandboxId, snapshot);
-        Path images = work.make("restore");
+        Path images = room.forRestore();
         Place place = null;
         boolean restored = false;
         try {

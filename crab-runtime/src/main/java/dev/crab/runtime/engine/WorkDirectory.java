@@ -40,6 +40,11 @@ final class WorkDirectory implements AutoCloseable {
         }
     }
 
+    /** This process's own directory. */
+    Path path() {
+        return own;
+    }
+
     /** Makes a new, empty directory. */
     Path make(String prefix) {
         try {

@@ -101,10 +101,14 @@ final class TracepointWatch implements TurnInspector.Watch {
     public synchronized void rebase() {
         requireOpen();
         if (judged == null || judged.effect() != Effect.NONE) {
-            failure = null;
             judgedEpoch = programs.advance();
-            Evidence evidence = gather(judgedEpoch);
-            failure = evidence.failure() == null ? null : "the last rebase failed: " + evidence.failure();
+            try {
+                // Only what the baseline is made of: the sandbox stands still for it.
+                look(judgedEpoch);
+                failure = null;
+            } catch (IOException | RuntimeException e) {
+                failure = "the last rebase failed: " + e.getMessage();
+            }
             follow(present);
             Programs.clean(touched, judgedEpoch);
             holdings.clear();
@@ -150,7 +154,24 @@ final class TracepointWatch implements TurnInspector.Watch {
         }
     }
 
-    private Evidence gatherOrFail(long now) throws IOException {
+    /**
+     * What processes and programs tell at first sight.
+     *
+     * @param ran survivors that ran since the base
+     * @param signalled survivors that were signalled since the base
+     * @param suspect whether files may have changed since the base
+     */
+    private record Look(
+            Programs.Seen seen,
+            List<ProcessRef> born,
+            List<ProcessRef> gone,
+            List<ProcessRef> living,
+            Set<ProcessRef> ran,
+            Set<ProcessRef> signalled,
+            boolean suspect) {}
+
+    /** Looks at processes and, where they may have changed since they were last read, at files. */
+    private Look look(long now) throws IOException {
         present = Processes.list(target.cgroup(), target.initPid());
         List<ProcessRef> born = minus(present, survivors);
         List<ProcessRef> gone = minus(survivors, present);
@@ -171,13 +192,21 @@ final class TracepointWatch implements TurnInspector.Watch {
             scanEpoch = now;
             scanned = true;
         }
-        Programs.Objects objects = suspect || asksForObjects(seen.marks(), living)
+        return new Look(seen, born, gone, living, ran, signalled, suspect);
+    }
+
+    private Evidence gatherOrFail(long now) throws IOException {
+        Look look = look(now);
+        Programs.Seen seen = look.seen();
+        List<ProcessRef> living = look.living();
+        Programs.Objects objects = look.suspect() || asksForObjects(seen.marks(), living)
                 ? programs.touched(touched, base)
                 : new Programs.Objects(Set.of(), Set.of(), Set.of(), Set.of());
-        boolean anyWritten = seen.marks().stream().anyMatch(KernelMark::blind) || !ran.isEmpty();
-        List<FileChange> changes = suspect ? files.changes(objects.files(), anyWritten) : List.of();
+        boolean anyWritten =
+                seen.marks().stream().anyMatch(KernelMark::blind) || !look.ran().isEmpty();
+        List<FileChange> changes = look.suspect() ? files.changes(objects.files(), anyWritten) : List.of();
 
-        ran.forEach(holdings::remove);
+        look.ran().forEach(holdings::remove);
         for (ProcessRef survivor : living) {
             // What a process holds changes only when it runs, so that one look lasts until then.
             holdings.computeIfAbsent(survivor, Holdings::of);
@@ -189,11 +218,11 @@ final class TracepointWatch implements TurnInspector.Watch {
         return new Evidence(
                 seen.marks(),
                 systemCalls.name(seen.unknownCall()),
-                born,
-                gone,
+                look.born(),
+                look.gone(),
                 living,
-                ran,
-                signalled,
+                look.ran(),
+                look.signalled(),
                 new Evidence.Touched(objects.pipes(), sockets, objects.memoryFiles()),
                 Map.copyOf(holdings),
                 changes,

@@ -16,7 +16,6 @@ import java.util.OptionalInt;
  * other means. Thread-safe.
  */
 public final class ChildProcess {
-    private static final long SYS_PIDFD_OPEN = 434;
     private static final short POLLIN = 1;
 
     private final int pid;
@@ -120,7 +119,7 @@ public final class ChildProcess {
         int pidfd;
         try {
             pidfd = LibC.C
-                    .syscall(new NativeLong(SYS_PIDFD_OPEN), new NativeLong(pid), new NativeLong(0))
+                    .syscall(new NativeLong(LibC.SYS_PIDFD_OPEN), new NativeLong(pid), new NativeLong(0))
                     .intValue();
         } catch (LastErrorException e) {
             return tryReap();

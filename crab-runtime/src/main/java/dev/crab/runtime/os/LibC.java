@@ -25,19 +25,26 @@ interface LibC extends Library {
     int O_PATH = 010000000;
     int AT_FDCWD = -100;
 
+    long SYS_PIDFD_OPEN = 434;
     long SYS_OPENAT2 = 437;
+    long SYS_PIDFD_GETFD = 438;
     int RESOLVE_NO_MAGICLINKS = 0x02;
     int RESOLVE_NO_SYMLINKS = 0x04;
     int RESOLVE_IN_ROOT = 0x10;
 
     int AF_UNIX = 1;
     int AF_INET = 2;
+    int AF_INET6 = 10;
+    int IPPROTO_TCP = 6;
     int SOCK_STREAM = 1;
     int SOCK_DGRAM = 2;
     int SOCK_SEQPACKET = 5;
     int SOCK_CLOEXEC = 02000000;
     int SOL_SOCKET = 1;
     int SO_PEERCRED = 17;
+    int SO_ACCEPTCONN = 30;
+    int SO_PROTOCOL = 38;
+    int SO_DOMAIN = 39;
     int SHUT_WR = 1;
     int MSG_NOSIGNAL = 0x4000;
     int MSG_DONTWAIT = 0x40;
@@ -101,6 +108,8 @@ interface LibC extends Library {
     int connect(int fd, Pointer address, int length) throws LastErrorException;
 
     int getsockopt(int fd, int level, int option, Pointer value, IntByReference length) throws LastErrorException;
+
+    int getsockname(int fd, Pointer address, IntByReference length) throws LastErrorException;
 
     NativeLong send(int fd, Pointer buffer, NativeLong size, int flags) throws LastErrorException;
 

@@ -112,7 +112,8 @@ final class TurnCommitter {
         checkPosition(position);
         FaultPoints.reach("turn.boundary");
         checkAlive();
-        // From the judgement until everything is taken nobody else may reach into the sandbox: what a request of another thread did in
+        // From the judgement until everything is taken nobody else may reach into the sandbox: what a request of
+        // another thread did in
         // between would be in neither this turn nor the next.
         try (SandboxFactory.Hold held = sandbox.hold()) {
             return commit(turn, position, held);

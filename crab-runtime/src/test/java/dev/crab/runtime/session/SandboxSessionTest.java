@@ -300,8 +300,8 @@ class SandboxSessionTest {
             run(session.sandbox(), "echo one > /root/one");
             FaultPoints.handler((name, times) -> {
                 if (name.equals("capture.snapshotted") && times == 1) {
-                    CompletableFuture<Void> write = CompletableFuture.runAsync(
-                            () -> session.sandbox().writeFile("/root/late", new byte[] {1}));
+                    CompletableFuture<Void> write =
+                            CompletableFuture.runAsync(() -> session.sandbox().writeFile("/root/late", new byte[] {1}));
                     late.add(write);
                     try {
                         write.get(500, TimeUnit.MILLISECONDS);
