@@ -26,12 +26,25 @@ final class DumpRoom implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(DumpRoom.class);
 
-    private final WorkDirectory disk;
-    private final @Nullable WorkDirectory memory;
+    /** A work directory and the file system that it is on; looking that up takes longer than asking for its room. */
+    private record Place(WorkDirectory work, FileStore store) {
+        static Place at(Path directory) {
+            WorkDirectory work = new WorkDirectory(directory);
+            try {
+                return new Place(work, Files.getFileStore(work.path()));
+            } catch (IOException e) {
+                work.close();
+                throw CrabException.io("what " + directory + " lies on cannot be told", e);
+            }
+        }
+    }
+
+    private final Place disk;
+    private final @Nullable Place memory;
 
     DumpRoom(Path disk, Path memory) {
-        this.disk = new WorkDirectory(disk);
-        this.memory = isTmpfs(memory) ? new WorkDirectory(memory.resolve("work")) : null;
+        this.disk = Place.at(disk);
+        this.memory = isTmpfs(memory) ? Place.at(memory.resolve("work")) : null;
     }
 
     private static boolean isTmpfs(Path directory) {
@@ -53,16 +66,16 @@ final class DumpRoom implements AutoCloseable {
      */
     Path forDump(String sandbox, long expected, boolean onDisk) {
         ensureRoom(sandbox);
-        WorkDirectory fast = memory;
+        Place fast = memory;
         return onDisk || fast == null || expected > IN_MEMORY || !fits(fast, expected)
-                ? disk.make("dump")
-                : fast.make("dump");
+                ? disk.work.make("dump")
+                : fast.work.make("dump");
     }
 
     private void ensureRoom(String sandbox) {
         long free;
         try {
-            free = Files.getFileStore(disk.path()).getUsableSpace();
+            free = disk.store.getUsableSpace();
         } catch (IOException e) {
             throw CrabException.io("the room for the dump of sandbox " + sandbox + " cannot be told", e);
         }
@@ -70,32 +83,32 @@ final class DumpRoom implements AutoCloseable {
             throw CrabException.of(
                     ErrorCode.DISK_FULL,
                     "sandbox " + sandbox + " cannot be captured",
-                    free + " bytes are free for its dump at " + disk.path() + ", " + RESERVE + " are kept in reserve",
+                    free + " bytes are free for its dump at " + disk.work.path() + ", " + RESERVE
+                            + " are kept in reserve",
                     "free space on that file system, then commit again: what was committed is kept");
         }
     }
 
     /** An empty directory on the disk, for the images of a restore. */
     Path forRestore() {
-        return disk.make("restore");
+        return disk.work.make("restore");
     }
 
-    private static boolean fits(WorkDirectory memory, long expected) {
+    private static boolean fits(Place memory, long expected) {
         try {
-            FileStore store = Files.getFileStore(memory.path());
             // Several sandboxes may be at it at once, and what CRIU adds to the pages is not counted.
-            return expected < store.getUsableSpace() / 4;
+            return expected < memory.store.getUsableSpace() / 4;
         } catch (IOException e) {
-            LOG.debug("images go to the disk: the room of {} cannot be told", memory.path(), e);
+            LOG.debug("images go to the disk: the room of {} cannot be told", memory.work.path(), e);
             return false;
         }
     }
 
     @Override
     public void close() {
-        disk.close();
+        disk.work.close();
         if (memory != null) {
-            memory.close();
+            memory.work.close();
         }
     }
 }

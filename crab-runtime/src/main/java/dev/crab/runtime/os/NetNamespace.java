@@ -16,6 +16,10 @@ public final class NetNamespace {
     private static final int IFF_UP = 1;
     private static final int IFREQ_SIZE = 40;
     private static final int IFREQ_FLAGS = 16;
+    private static final Path CHILD_TABLE = Path.of("/proc/sys/net/ipv4/tcp_child_ehash_entries");
+
+    /** Buckets, which are no limit: a sandbox speaks to itself only. */
+    private static final String TABLE_SIZE = "4096";
 
     private NetNamespace() {}
 
@@ -64,6 +68,9 @@ public final class NetNamespace {
         public void run() {
             try {
                 LibC.C.unshare(LibC.CLONE_NEWNET);
+                if (askForOwnTable()) {
+                    LibC.C.unshare(LibC.CLONE_NEWNET);
+                }
                 loopbackUp();
                 Mounts.bind(Path.of("/proc/thread-self/ns/net"), file);
             } catch (LastErrorException e) {
@@ -71,6 +78,19 @@ public final class NetNamespace {
             } catch (IOException e) {
                 failure = e;
             }
+        }
+
+        /**
+         * Asks, in the namespace that has just been made, for the next one to have a table of connections of its own (Linux 6.1,
+         * ip-sysctl: {@code tcp_child_ehash_entries}). The host's, shared by default, is sized by its memory, and listing a namespace's
+         * sockets walks all of it: CRIU does at every dump.
+         */
+        private static boolean askForOwnTable() throws IOException {
+            if (!Files.exists(CHILD_TABLE)) {
+                return false;
+            }
+            Files.writeString(CHILD_TABLE, TABLE_SIZE);
+            return true;
         }
 
         /** Layout of {@code struct ifreq}: netdevice(7). */

@@ -75,7 +75,7 @@ public final class PeerProcess implements AutoCloseable {
     }
 
     private static int port(Memory address) {
-        return (address.getByte(PORT_AT) & 0xff) << 8 | address.getByte(PORT_AT + 1) & 0xff;
+        return ((address.getByte(PORT_AT) & 0xff) << 8) | (address.getByte(PORT_AT + 1) & 0xff);
     }
 
     /** Each 32 bits of the address as a number of this machine. */

@@ -64,6 +64,12 @@ class HostTest {
                     .isNotEqualTo(Files.getAttribute(Path.of("/proc/self/ns/net"), "unix:ino"));
             Process process = new ProcessBuilder("nsenter", "--net=" + file, "cat", "/proc/net/if_inet6").start();
             assertThat(process.inputReader().lines()).singleElement().asString().endsWith(" lo");
+            if (Files.exists(Path.of("/proc/sys/net/ipv4/tcp_child_ehash_entries"))) {
+                Process table = new ProcessBuilder(
+                                "nsenter", "--net=" + file, "cat", "/proc/sys/net/ipv4/tcp_ehash_entries")
+                        .start();
+                assertThat(table.inputReader().lines()).containsExactly("4096"); // negative if it is the host's
+            }
             assertThatIOException().isThrownBy(() -> NetNamespace.create(file));
         } finally {
             NetNamespace.delete(file);

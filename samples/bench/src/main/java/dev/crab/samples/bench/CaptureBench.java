@@ -80,7 +80,7 @@ final class CaptureBench extends Measurement {
             String container = runc.start();
             turn(waiting, IDLE_BASH);
             turn(idle, IDLE_SANDBOX);
-            for (int i = -WARM_UP; i < count; i++) {
+            for (int i = -warmUp; i < count; i++) {
                 boolean counts = i >= 0;
                 files.run(empty, i, counts);
                 filesBeside.run(waiting, i, counts);
@@ -90,7 +90,7 @@ final class CaptureBench extends Measurement {
                 runc.execTrue(container);
                 add(runcExec, System.nanoTime() - start, counts);
                 start = System.nanoTime();
-                try (SandboxSession fresh = runtime.open(sessionName("new" + (i + WARM_UP)), SandboxSpec.defaults())) {
+                try (SandboxSession fresh = runtime.open(sessionName("new" + (i + warmUp)), SandboxSpec.defaults())) {
                     fresh.sandbox();
                     add(create, System.nanoTime() - start, counts);
                 }
@@ -98,7 +98,7 @@ final class CaptureBench extends Measurement {
                 String another = runc.start();
                 add(runcCreate, System.nanoTime() - start, counts);
                 runc.delete(another);
-                progress("run", i + 1 + WARM_UP, count + WARM_UP);
+                progress("run", i + 1 + warmUp, count + warmUp);
             }
         }
         Report report = new Report("Capture", Machine.describe());

@@ -20,9 +20,6 @@ import picocli.CommandLine.ParentCommand;
 
 /** What all measurements share: options, the runtime, sessions of their own that are removed at the end. */
 abstract class Measurement implements Callable<Integer> {
-    /** Runs that are carried out first and not counted: the first ones load classes and fill caches. */
-    static final int WARM_UP = 5;
-
     /** A bash that waits for input, and never wakes. */
     static final String IDLE_BASH =
             "mkfifo /tmp/wait && { bash -c 'read line <> /tmp/wait' > /dev/null 2>&1 & } && sleep 0.3";
@@ -57,6 +54,16 @@ abstract class Measurement implements Callable<Integer> {
             defaultValue = "30",
             description = "Runs of each kind. Default: ${DEFAULT-VALUE}.")
     private int runs;
+
+    @Option(
+            names = "--warm-up",
+            paramLabel = "N",
+            defaultValue = "20",
+            description = {
+                "Runs that are carried out first and not counted: the first ones load classes, and the just-in-time compiler"
+                        + " works beside them. Default: ${DEFAULT-VALUE}."
+            })
+    int warmUp;
 
     @Option(names = "--json", description = "Print JSON.")
     private boolean json;

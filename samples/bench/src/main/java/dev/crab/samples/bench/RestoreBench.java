@@ -33,11 +33,11 @@ final class RestoreBench extends Measurement {
         Kind idle = prepare(runtime, "idle", "bash + http", IDLE_SANDBOX);
         Kind memory = prepare(runtime, "memory", "python with 100 MB", MEMORY);
         Report report = new Report("Restore", Machine.describe());
-        for (int i = -WARM_UP; i < count; i++) {
+        for (int i = -warmUp; i < count; i++) {
             for (Kind kind : new Kind[] {files, idle, memory}) {
                 restore(runtime, kind, i >= 0);
             }
-            progress("run", i + 1 + WARM_UP, count + WARM_UP);
+            progress("run", i + 1 + warmUp, count + warmUp);
         }
         for (Kind kind : new Kind[] {files, idle, memory}) {
             report.add(kind.open(), kind.first());

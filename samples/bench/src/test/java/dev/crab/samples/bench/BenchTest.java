@@ -18,7 +18,7 @@ class BenchTest {
     @ParameterizedTest
     @CsvSource({"capture, 13", "restore, 6"})
     void measurement_asJson_hasEverySeries(String name, int series) throws Exception {
-        int status = run(name, "--runs", "1", "--json");
+        int status = run(name, "--runs", "1", "--warm-up", "1", "--json");
 
         assertThat(status).as(err.toString(StandardCharsets.UTF_8)).isZero();
         JsonNode report = new ObjectMapper().readTree(out.toByteArray());
