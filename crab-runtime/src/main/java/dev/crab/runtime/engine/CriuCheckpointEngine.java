@@ -1,6 +1,7 @@
 package dev.crab.runtime.engine;
 
 import dev.crab.runtime.criu.CriuClient;
+import dev.crab.runtime.criu.DumpFingerprint;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
@@ -13,6 +14,7 @@ import dev.crab.runtime.store.FileImage;
 import dev.crab.runtime.store.ObjectRef;
 import dev.crab.runtime.store.ObjectStore;
 import dev.crab.runtime.store.ProcessImage;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Set;
@@ -23,6 +25,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The engine that dumps by CRIU and takes snapshots by a {@link Snapshotter}. Thread-safe.
@@ -31,6 +35,8 @@ import org.jspecify.annotations.Nullable;
  * there is flushed, and after the sandbox runs again they are packed into one object and deleted.
  */
 public final class CriuCheckpointEngine implements CheckpointEngine {
+    private static final Logger LOG = LoggerFactory.getLogger(CriuCheckpointEngine.class);
+
     private final CriuClient criu;
     private final Snapshotter snapshotter;
     private final SandboxFactory sandboxes;
@@ -115,20 +121,18 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
         long written = 0;
         try {
             Captured.Dump dump = captured.dump();
-            if (dump != null) {
-                ObjectRef object = DumpFile.pack(objects, id + ".dump", dump.images());
-                written += object.length();
-                FaultPoints.reach("persist.packed");
-                processes = new ProcessImage(
-                        generation,
-                        object,
-                        dump.processes(),
-                        criu.features().version(),
-                        System.getProperty("os.version", "unknown"));
+            ProcessImage earlier = previous == null || captured.plan().processesGivenUp() ? null : previous.processes();
+            if (dump == null) {
+                processes = captured.survivors() ? earlier : null;
             } else {
-                boolean earlierDumpServes =
-                        captured.survivors() && !captured.plan().processesGivenUp();
-                processes = earlierDumpServes && previous != null ? previous.processes() : null;
+                String fingerprint = fingerprint(dump);
+                if (earlier != null && earlier.isSameAs(dump.processes(), fingerprint)) {
+                    // The processes only ran, and are as they were: the dump that there is serves as well.
+                    processes = earlier;
+                } else {
+                    processes = pack(dump, id, generation, fingerprint);
+                    written += processes.dump().length();
+                }
             }
         } finally {
             table = await(files);
@@ -140,6 +144,27 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
         deleteImages(captured);
         FileImage fileImage = new FileImage(generation, id, table.ref(), table.entries());
         return new Persisted(new CheckpointImage(processes, fileImage), written, System.nanoTime() - begin);
+    }
+
+    private ProcessImage pack(Captured.Dump dump, String id, long generation, String fingerprint) {
+        ObjectRef object = DumpFile.pack(objects, id + ".dump", dump.images());
+        FaultPoints.reach("persist.packed");
+        return new ProcessImage(
+                generation,
+                object,
+                dump.processes(),
+                criu.features().version(),
+                System.getProperty("os.version", "unknown"),
+                fingerprint);
+    }
+
+    private static String fingerprint(Captured.Dump dump) {
+        try {
+            return DumpFingerprint.of(dump.images());
+        } catch (IOException e) {
+            LOG.debug("a dump's fingerprint cannot be taken, so that it equals no other", e);
+            return "";
+        }
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.crab.runtime.inspector;
 
 import dev.crab.runtime.os.RootedTree;
+import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -8,7 +9,6 @@ import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -69,7 +69,7 @@ record Holdings(
                 }
                 mappings();
                 // Whatever was read belongs to that process only if it is still there.
-                complete = process.equals(Processes.read(process.pid()));
+                complete = process.startTime() == Processes.startTime(process.pid());
             } catch (IOException e) {
                 complete = false;
             }
@@ -77,9 +77,11 @@ record Holdings(
         }
 
         private List<String> descriptors() throws IOException {
-            try (Stream<Path> list = Files.list(Path.of(directory + "fd"))) {
-                return list.map(path -> path.getFileName().toString()).toList();
+            String[] names = new File(directory + "fd").list();
+            if (names == null) {
+                throw new IOException("the descriptors of process " + process.pid() + " cannot be listed");
             }
+            return List.of(names);
         }
 
         private void file(String link) throws IOException {
@@ -108,21 +110,34 @@ record Holdings(
             }
         }
 
-        /** Lines of /proc/PID/maps: range, permissions, offset, device, inode, path (proc(5)). */
+        /**
+         * Lines of /proc/PID/maps: range, permissions, offset, device, inode, path (proc(5)). Only a path has a slash in it; the kernel
+         * writes a newline in one as {@code \\012}.
+         */
         private void mappings() throws IOException {
-            for (String line : Processes.text(Path.of(directory + "maps")).split("\n", -1)) {
-                String[] words = line.split(" +", 6);
-                if (words.length < 6) {
-                    continue;
+            String maps = Processes.text(Path.of(directory + "maps"));
+            int start = 0;
+            while (start < maps.length()) {
+                int newline = maps.indexOf('\n', start);
+                int end = newline < 0 ? maps.length() : newline;
+                int slash = maps.indexOf('/', start);
+                if (slash >= 0 && slash < end && maps.charAt(slash - 1) == ' ') {
+                    mapping(maps, start, slash, withoutDeleted(maps.substring(slash, end)));
                 }
-                String path = withoutDeleted(words[5].strip());
-                asyncIo |= path.equals("/[aio]");
-                if (path.startsWith("/")) {
-                    paths.add(path);
-                    inodes.add(Long.parseLong(words[4]));
-                    sharedMapping |= words[1].startsWith("rw") && words[1].endsWith("s");
-                }
+                start = end + 1;
             }
+        }
+
+        private void mapping(String maps, int start, int slash, String path) {
+            asyncIo |= path.equals("/[aio]");
+            paths.add(path);
+            int inodeEnd = slash;
+            while (maps.charAt(inodeEnd - 1) == ' ') {
+                inodeEnd--;
+            }
+            inodes.add(Long.parseLong(maps, maps.lastIndexOf(' ', inodeEnd - 1) + 1, inodeEnd, 10));
+            int permissions = maps.indexOf(' ', start) + 1;
+            sharedMapping |= maps.startsWith("rw", permissions) && maps.charAt(permissions + 3) == 's';
         }
 
         private static @Nullable Long inode(String link) throws IOException {

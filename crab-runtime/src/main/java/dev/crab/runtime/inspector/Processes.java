@@ -41,6 +41,12 @@ final class Processes {
         return new ProcessRef(pid, Long.parseLong(stat[20]), insidePid(pid), stat[0]);
     }
 
+    /** When the process of that number was started, in clock ticks since boot; -1 if it is gone. */
+    static long startTime(int pid) throws IOException {
+        String[] stat = stat(Path.of("/proc", Integer.toString(pid), "stat"));
+        return stat.length == 0 ? -1 : Long.parseLong(stat[20]);
+    }
+
     /** Threads of a process. */
     static List<Integer> threads(int pid) throws IOException {
         try (Stream<Path> tasks = Files.list(Path.of("/proc", Integer.toString(pid), "task"))) {

@@ -200,7 +200,9 @@ final class TurnCommitter {
                 image.files().generation(),
                 attempt.effects.effect(),
                 attempt.position);
-        TurnOutcome.Saved saved = captured.hasDump() ? TurnOutcome.Saved.PROCESSES_AND_FILES : TurnOutcome.Saved.FILES;
+        // A dump that turned out to equal the one before it was dropped.
+        boolean dumped = processes != null && processes.generation() == generation;
+        TurnOutcome.Saved saved = dumped ? TurnOutcome.Saved.PROCESSES_AND_FILES : TurnOutcome.Saved.FILES;
         long bytes = persisted.bytesWritten();
         try {
             bytes += store.manifests().write(manifest);

@@ -1,6 +1,7 @@
 package dev.crab.runtime.store;
 
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The processes' part of a checkpoint.
@@ -10,10 +11,22 @@ import java.util.List;
  * @param processes the process table that a restore must come back with, sorted by pid
  * @param criuVersion the CRIU that wrote the images, {@code major.minor.sublevel}
  * @param kernel release of the kernel it ran on
+ * @param fingerprint equal for two dumps between which no process changed ({@code dev.crab.runtime.criu.DumpFingerprint}); null or empty
+ *     if it is not known
  */
 public record ProcessImage(
-        long generation, ObjectRef dump, List<ProcessEntry> processes, String criuVersion, String kernel) {
+        long generation,
+        ObjectRef dump,
+        List<ProcessEntry> processes,
+        String criuVersion,
+        String kernel,
+        @Nullable String fingerprint) {
     public ProcessImage {
         processes = List.copyOf(processes);
+    }
+
+    /** Whether a dump of those processes with that fingerprint would restore to the same as this one. */
+    public boolean isSameAs(List<ProcessEntry> others, String othersFingerprint) {
+        return !othersFingerprint.isEmpty() && othersFingerprint.equals(fingerprint) && others.equals(processes);
     }
 }

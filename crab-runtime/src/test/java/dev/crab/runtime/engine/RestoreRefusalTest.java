@@ -191,13 +191,14 @@ class RestoreRefusalTest {
     private static CheckpointImage with(List<ProcessEntry> table) {
         ProcessImage p = processes();
         return new CheckpointImage(
-                new ProcessImage(p.generation(), p.dump(), table, p.criuVersion(), p.kernel()), image.files());
+                new ProcessImage(p.generation(), p.dump(), table, p.criuVersion(), p.kernel(), null), image.files());
     }
 
     private static CheckpointImage withDump(ObjectRef dump) {
         ProcessImage p = processes();
         return new CheckpointImage(
-                new ProcessImage(p.generation(), dump, p.processes(), p.criuVersion(), p.kernel()), image.files());
+                new ProcessImage(p.generation(), dump, p.processes(), p.criuVersion(), p.kernel(), null),
+                image.files());
     }
 
     private static byte[] content(ObjectRef ref) {

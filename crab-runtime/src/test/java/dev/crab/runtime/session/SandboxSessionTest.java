@@ -168,6 +168,47 @@ class SandboxSessionTest {
     }
 
     @Test
+    void processThatOnlyWokeAndIsAsItWas_costsNoSecondDump() {
+        try (SandboxSession session = fixture.open(id)) {
+            run(
+                    session.sandbox(),
+                    "setsid python3 -c 'import time\nwhile True: time.sleep(0.02)' >/dev/null 2>&1 </dev/null & sleep 0.5");
+            TurnOutcome first = session.beginTurn().commit(position(1));
+            assertThat(first.saved()).isEqualTo(Saved.PROCESSES_AND_FILES);
+            int dropped = 0;
+            for (int i = 0; i < 5; i++) {
+                Turn turn = session.beginTurn();
+                run(session.sandbox(), "sleep 0.1");
+                TurnOutcome outcome = turn.commit(position(2 + i));
+                assertThat(outcome.effects().effect()).isEqualTo(Effect.PROCESSES);
+                if (outcome.saved() == Saved.FILES) {
+                    dropped++;
+                    assertThat(outcome.commit().processGeneration())
+                            .isLessThan(outcome.commit().generation());
+                }
+            }
+            // Caught awake, in the middle of its loop, it does differ.
+            assertThat(dropped).isPositive();
+        }
+        try (SandboxSession session = fixture.open(id)) {
+            assertThat(run(session.sandbox(), "pgrep -c python3").strip()).isEqualTo("1");
+        }
+    }
+
+    @Test
+    void processThatChangedOneByteOfItsMemory_isDumpedAgain() {
+        try (SandboxSession session = fixture.open(id)) {
+            startCounter(session.sandbox());
+            session.beginTurn().commit(position(1));
+            for (int i = 1; i <= 3; i++) {
+                Turn turn = session.beginTurn();
+                ask(session.sandbox());
+                assertThat(turn.commit(position(1 + i)).saved()).isEqualTo(Saved.PROCESSES_AND_FILES);
+            }
+        }
+    }
+
+    @Test
     void ipcObjectWithoutAProcess_comesBackAlsoAfterATurnOfFiles() {
         try (SandboxSession session = fixture.open(id)) {
             Turn first = session.beginTurn();

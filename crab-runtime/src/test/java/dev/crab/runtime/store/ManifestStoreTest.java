@@ -141,7 +141,8 @@ class ManifestStoreTest {
                 new ObjectRef(Names.checkpoint(session, generation) + ".dump", 20, "cd".repeat(32)),
                 List.of(new ProcessEntry(1, 0, 1, 1, "crab-init", "S", List.of("0:chr"), List.of("tcp 127.0.0.1 80"))),
                 "4.2.1",
-                "6.18.0");
+                "6.18.0",
+                "00ff");
         return new Manifest(
                 session,
                 generation,
