@@ -92,8 +92,8 @@ setup_criu_cache() {
         fail IO_FAILED "$CRAB_RUN cannot be made" "mkdir was refused" "make /run writable"
     fi
     if [[ $(stat -f -c %T "$CRAB_RUN") != tmpfs ]]; then
-        # The size is a bound, not a reservation: some files of each running sandbox lie here, too.
-        mount -t tmpfs -o mode=700,size=64m,nosuid,nodev,noexec crab "$CRAB_RUN" ||
+        # The size is a bound, not a reservation: small dumps and some files of each running sandbox lie here, too.
+        mount -t tmpfs -o mode=700,size=256m,nosuid,nodev,noexec crab "$CRAB_RUN" ||
             say "note: no tmpfs on $CRAB_RUN; CRIU probes the kernel at every start, which makes captures slower"
     fi
     # CRIU makes this file exclusively, so that one left by a killed CRIU would keep it from ever caching again.
