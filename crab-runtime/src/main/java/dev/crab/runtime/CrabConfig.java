@@ -2,6 +2,7 @@ package dev.crab.runtime;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.inspector.InspectorTier;
 import dev.crab.runtime.session.UncapturedPolicy;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -25,6 +26,8 @@ import org.jspecify.annotations.Nullable;
  * <tr><td>{@value #SESSION}</td><td>{@code default}</td><td>session used where nothing names one</td></tr>
  * <tr><td>{@value #ON_UNCAPTURED}</td><td>{@code FAIL}</td><td>see {@link UncapturedPolicy}</td></tr>
  * <tr><td>{@value #KEEP}</td><td>{@code 3}</td><td>generations kept besides the last commit's; 1 to 10000</td></tr>
+ * <tr><td>{@value #INSPECTOR}</td><td>{@code TRACEPOINT}</td><td>see {@link InspectorTier}; never chosen by itself, since a host that
+ * refuses the sharper tier would then quietly cost more</td></tr>
  * </table>
  *
  * @param enabled whether Crab does anything
@@ -33,6 +36,7 @@ import org.jspecify.annotations.Nullable;
  * @param session the session used where nothing names one
  * @param onUncaptured what to do where processes cannot be captured
  * @param keepGenerations how many of the newest generations stay in the store, from 1
+ * @param inspector how turns are judged
  */
 public record CrabConfig(
         boolean enabled,
@@ -40,13 +44,15 @@ public record CrabConfig(
         Optional<Path> criu,
         String session,
         UncapturedPolicy onUncaptured,
-        int keepGenerations) {
+        int keepGenerations,
+        InspectorTier inspector) {
     public static final String ENABLED = "crab.enabled";
     public static final String DATA = "crab.data";
     public static final String CRIU = "crab.criu";
     public static final String SESSION = "crab.session";
     public static final String ON_UNCAPTURED = "crab.on-uncaptured";
     public static final String KEEP = "crab.keep-generations";
+    public static final String INSPECTOR = "crab.inspector";
 
     /**
      * The settings of this process: system properties, then environment, then defaults.
@@ -78,9 +84,17 @@ public record CrabConfig(
                             ON_UNCAPTURED,
                             "FAIL",
                             "one of " + Arrays.toString(UncapturedPolicy.values()),
-                            text -> UncapturedPolicy.valueOf(
-                                    text.toUpperCase(Locale.ROOT).replace('-', '_'))),
-                    one(KEEP, "3", "a number from 1 to 10000", Source::generations));
+                            text -> UncapturedPolicy.valueOf(constant(text))),
+                    one(KEEP, "3", "a number from 1 to 10000", Source::generations),
+                    one(
+                            INSPECTOR,
+                            "TRACEPOINT",
+                            "one of " + Arrays.toString(InspectorTier.values()),
+                            text -> InspectorTier.valueOf(constant(text))));
+        }
+
+        private static String constant(String text) {
+            return text.toUpperCase(Locale.ROOT).replace('-', '_');
         }
 
         private <T> T one(String key, String otherwise, String form, Parser<T> parser) {

@@ -3,6 +3,7 @@ package dev.crab.runtime;
 import dev.crab.runtime.criu.CriuClient;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.inspector.InspectorTier;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.SessionArchive;
@@ -56,6 +57,7 @@ public final class CrabRuntime implements AutoCloseable {
      *   <li>{@link Builder#criu}: looked up at {@code /usr/local/lib/crab/criu/criu}, then in PATH
      *   <li>{@link Builder#onUncaptured}: {@link UncapturedPolicy#FAIL}
      *   <li>{@link Builder#keepGenerations}: 3
+     *   <li>{@link Builder#inspector}: {@link InspectorTier#TRACEPOINT}
      * </ul>
      */
     public static Builder builder() {
@@ -206,6 +208,11 @@ public final class CrabRuntime implements AutoCloseable {
         /** How many of the newest generations stay in the store, 1 to 10000. Default: 3. */
         public Builder keepGenerations(int count) {
             return set(CrabConfig.KEEP, Integer.toString(count));
+        }
+
+        /** How turns are judged. Default: {@link InspectorTier#TRACEPOINT}; a host that refuses it is an error, never a quiet fall-back. */
+        public Builder inspector(InspectorTier tier) {
+            return set(CrabConfig.INSPECTOR, tier.name());
         }
 
         /** Any setting by its property name, as {@link CrabConfig} lists them. */

@@ -5,7 +5,7 @@ import dev.crab.runtime.CrabSupport.Status;
 import dev.crab.runtime.criu.CriuClient;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
-import dev.crab.runtime.inspector.TracepointInspector;
+import dev.crab.runtime.inspector.InspectorTier;
 import dev.crab.runtime.inspector.TurnInspector;
 import dev.crab.runtime.os.Cgroups;
 import java.io.IOException;
@@ -99,6 +99,11 @@ final class HostChecks {
 
     private Check btf() {
         Path btf = Path.of("/sys/kernel/btf/vmlinux");
+        if (config.inspector() != InspectorTier.TRACEPOINT) {
+            return ok(
+                    "btf",
+                    "not needed by the inspector's tier " + config.inspector().label());
+        }
         return Files.isReadable(btf)
                 ? ok("btf", btf.toString())
                 : missing(
@@ -109,8 +114,10 @@ final class HostChecks {
     }
 
     private Check bpf() {
-        try (TurnInspector inspector = new TracepointInspector()) {
-            return ok("bpf", "the inspector's programs are loaded and attached, tier " + inspector.tier());
+        InspectorTier tier = config.inspector();
+        try (TurnInspector inspector = tier.open()) {
+            String does = tier == InspectorTier.TRACEPOINT ? "the inspector's programs are loaded and attached, " : "";
+            return ok("bpf", does + "tier " + inspector.tier() + "; it does not see " + tier.blindTo());
         }
     }
 

@@ -4,7 +4,6 @@ import dev.crab.runtime.engine.CheckpointEngine;
 import dev.crab.runtime.engine.CriuCheckpointEngine;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
-import dev.crab.runtime.inspector.TracepointInspector;
 import dev.crab.runtime.inspector.TurnInspector;
 import dev.crab.runtime.sandbox.RuncSandboxFactory;
 import dev.crab.runtime.sandbox.SandboxFactory;
@@ -31,7 +30,7 @@ final class RuntimeParts implements AutoCloseable {
             checkRoot();
             DataDirectory data = new DataDirectory(config.data()).prepare();
             Path criu = CrabRuntime.criu(config);
-            TurnInspector inspector = new TracepointInspector();
+            TurnInspector inspector = config.inspector().open();
             made.push(inspector);
             Snapshotter snapshots = BtrfsSnapshotter.open(config.data());
             made.push(snapshots);

@@ -120,7 +120,7 @@ final class UpperFiles implements AutoCloseable {
         boolean seen = anyWritten || written.contains(b.inode());
         if (a.equals(b)) {
             boolean racy = b.type() == RootedTree.REGULAR && b.changed() >= baselineTime - CLOCK_GRAIN_NANOS;
-            return racy && written.contains(b.inode()) ? FileChange.Kind.REWRITTEN : null;
+            return racy && seen ? FileChange.Kind.REWRITTEN : null;
         }
         if (a.inode() != b.inode() || a.type() != b.type()) {
             return isWhiteout(b) ? FileChange.Kind.REMOVED : FileChange.Kind.REPLACED;

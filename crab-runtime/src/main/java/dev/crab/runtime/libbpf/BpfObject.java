@@ -68,7 +68,7 @@ public final class BpfObject implements AutoCloseable {
                     ErrorCode.BTF_MISSING,
                     "the inspector's programs cannot be loaded",
                     KERNEL_BTF + " is not readable",
-                    "run a kernel built with CONFIG_DEBUG_INFO_BTF=y, as root");
+                    "run a kernel built with CONFIG_DEBUG_INFO_BTF=y, as root, or choose the tier that needs none (crab.inspector=scan)");
         }
         byte[] bytes = read(resource);
         synchronized (BpfLog.INSTANCE) {
@@ -241,7 +241,8 @@ public final class BpfObject implements AutoCloseable {
                 ErrorCode.BPF_REFUSED,
                 what,
                 "errno " + error + (lines.isEmpty() ? "" : ": " + String.join(" | ", lines)),
-                "run as root on a kernel with BPF and BTF tracepoints; ./crab doctor names what is missing");
+                "run as root on a kernel with BPF and BTF tracepoints (./crab doctor names what is missing), or choose the tier that"
+                        + " needs none (crab.inspector=scan)");
     }
 
     /** Loads the library on first use, so that its absence is an answer and not a crash of this class. */

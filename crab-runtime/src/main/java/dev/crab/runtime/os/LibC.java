@@ -51,6 +51,7 @@ interface LibC extends Library {
     int POLLIN = 1;
     int POLLOUT = 4;
 
+    int CLONE_NEWIPC = 0x08000000;
     int CLONE_NEWNET = 0x40000000;
     int MS_RDONLY = 1;
     int MS_NOSUID = 2;
@@ -98,6 +99,8 @@ interface LibC extends Library {
     int mount(String source, String target, String type, NativeLong flags, String data) throws LastErrorException;
 
     int umount2(String target, int flags) throws LastErrorException;
+
+    int setns(int fd, int type) throws LastErrorException;
 
     int unshare(int flags) throws LastErrorException;
 
