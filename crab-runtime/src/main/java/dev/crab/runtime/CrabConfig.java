@@ -2,11 +2,13 @@ package dev.crab.runtime;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.inspector.FilePolicy;
 import dev.crab.runtime.inspector.InspectorTier;
 import dev.crab.runtime.session.UncapturedPolicy;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
@@ -28,6 +30,8 @@ import org.jspecify.annotations.Nullable;
  * <tr><td>{@value #KEEP}</td><td>{@code 3}</td><td>generations kept besides the last commit's; 1 to 10000</td></tr>
  * <tr><td>{@value #INSPECTOR}</td><td>{@code TRACEPOINT}</td><td>see {@link InspectorTier}; never chosen by itself, since a host that
  * refuses the sharper tier would then quietly cost more</td></tr>
+ * <tr><td>{@value #IGNORE_FILES}</td><td>none</td><td>globs from the sandbox's root, separated by commas: see {@link FilePolicy}</td></tr>
+ * <tr><td>{@value #IGNORE_REWRITES}</td><td>{@code false}</td><td>whether a file written anew with the same content is no change</td></tr>
  * </table>
  *
  * @param enabled whether Crab does anything
@@ -37,6 +41,7 @@ import org.jspecify.annotations.Nullable;
  * @param onUncaptured what to do where processes cannot be captured
  * @param keepGenerations how many of the newest generations stay in the store, from 1
  * @param inspector how turns are judged
+ * @param files which changes of files a turn is saved for
  */
 public record CrabConfig(
         boolean enabled,
@@ -45,7 +50,8 @@ public record CrabConfig(
         String session,
         UncapturedPolicy onUncaptured,
         int keepGenerations,
-        InspectorTier inspector) {
+        InspectorTier inspector,
+        FilePolicy files) {
     public static final String ENABLED = "crab.enabled";
     public static final String DATA = "crab.data";
     public static final String CRIU = "crab.criu";
@@ -53,6 +59,8 @@ public record CrabConfig(
     public static final String ON_UNCAPTURED = "crab.on-uncaptured";
     public static final String KEEP = "crab.keep-generations";
     public static final String INSPECTOR = "crab.inspector";
+    public static final String IGNORE_FILES = "crab.ignore-files";
+    public static final String IGNORE_REWRITES = "crab.ignore-rewrites";
 
     /**
      * The settings of this process: system properties, then environment, then defaults.
@@ -90,7 +98,19 @@ public record CrabConfig(
                             INSPECTOR,
                             "TRACEPOINT",
                             "one of " + Arrays.toString(InspectorTier.values()),
-                            text -> InspectorTier.valueOf(constant(text))));
+                            text -> InspectorTier.valueOf(constant(text))),
+                    files());
+        }
+
+        private FilePolicy files() {
+            boolean rewrites = one(IGNORE_REWRITES, "false", "true or false", Source::strictBoolean);
+            Found globs = find(IGNORE_FILES);
+            return globs == null
+                    ? new FilePolicy(List.of(), rewrites)
+                    : parse(
+                            globs,
+                            "globs that begin with /, separated by commas",
+                            text -> new FilePolicy(List.of(text.trim().split("\\s*,\\s*", -1)), rewrites));
         }
 
         private static String constant(String text) {

@@ -3,6 +3,7 @@ package dev.crab.runtime;
 import dev.crab.runtime.criu.CriuClient;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.inspector.FilePolicy;
 import dev.crab.runtime.inspector.InspectorTier;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.SandboxSession;
@@ -58,6 +59,7 @@ public final class CrabRuntime implements AutoCloseable {
      *   <li>{@link Builder#onUncaptured}: {@link UncapturedPolicy#FAIL}
      *   <li>{@link Builder#keepGenerations}: 3
      *   <li>{@link Builder#inspector}: {@link InspectorTier#TRACEPOINT}
+     *   <li>{@link Builder#ignoreFiles}, {@link Builder#ignoreRewrites}: nothing is ignored
      * </ul>
      */
     public static Builder builder() {
@@ -213,6 +215,16 @@ public final class CrabRuntime implements AutoCloseable {
         /** How turns are judged. Default: {@link InspectorTier#TRACEPOINT}; a host that refuses it is an error, never a quiet fall-back. */
         public Builder inspector(InspectorTier tier) {
             return set(CrabConfig.INSPECTOR, tier.name());
+        }
+
+        /** Globs of paths whose changes alone are no reason to save a turn: see {@link FilePolicy}. Default: none. */
+        public Builder ignoreFiles(String... globs) {
+            return set(CrabConfig.IGNORE_FILES, String.join(",", globs));
+        }
+
+        /** Whether a file that was written anew with the same content is unchanged: see {@link FilePolicy}. Default: no. */
+        public Builder ignoreRewrites(boolean ignore) {
+            return set(CrabConfig.IGNORE_REWRITES, Boolean.toString(ignore));
         }
 
         /** Any setting by its property name, as {@link CrabConfig} lists them. */

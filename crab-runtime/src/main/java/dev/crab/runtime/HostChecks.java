@@ -115,7 +115,7 @@ final class HostChecks {
 
     private Check bpf() {
         InspectorTier tier = config.inspector();
-        try (TurnInspector inspector = tier.open()) {
+        try (TurnInspector inspector = tier.open(config.files())) {
             String does = tier == InspectorTier.TRACEPOINT ? "the inspector's programs are loaded and attached, " : "";
             return ok("bpf", does + "tier " + inspector.tier() + "; it does not see " + tier.blindTo());
         }

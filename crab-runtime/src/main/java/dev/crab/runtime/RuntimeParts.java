@@ -30,7 +30,7 @@ final class RuntimeParts implements AutoCloseable {
             checkRoot();
             DataDirectory data = new DataDirectory(config.data()).prepare();
             Path criu = CrabRuntime.criu(config);
-            TurnInspector inspector = config.inspector().open();
+            TurnInspector inspector = config.inspector().open(config.files());
             made.push(inspector);
             Snapshotter snapshots = BtrfsSnapshotter.open(config.data());
             made.push(snapshots);

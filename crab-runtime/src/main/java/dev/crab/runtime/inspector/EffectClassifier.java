@@ -122,7 +122,6 @@ final class EffectClassifier {
         if (changes.isEmpty()) {
             return;
         }
-        because("files-changed", Effect.FILES, changes);
         List<String> held = new ArrayList<>();
         for (FileChange change : changes) {
             for (ProcessRef survivor : evidence.survivors()) {
@@ -132,6 +131,12 @@ final class EffectClassifier {
                 }
             }
         }
+        List<FileChange> counting = changes.stream().filter(FileChange::counts).toList();
+        if (counting.isEmpty() && held.isEmpty()) {
+            because("files-ignored", Effect.NONE, changes);
+            return;
+        }
+        because("files-changed", Effect.FILES, counting.isEmpty() ? changes : counting);
         if (!held.isEmpty()) {
             because("changed-file-held-by-survivor", Effect.FULL, held);
         }

@@ -9,9 +9,10 @@ import java.util.Set;
  * @param path in {@link RootedTree}'s encoding
  * @param kind how it differs
  * @param subtree whether everything below the path is concerned too
+ * @param counts whether it is a change by the user's {@link FilePolicy}
  * @param inodes the numbers under which a process may hold the file: before, after, and in the image
  */
-record FileChange(String path, Kind kind, boolean subtree, Set<Long> inodes) {
+record FileChange(String path, Kind kind, boolean subtree, boolean counts, Set<Long> inodes) {
     enum Kind {
         ADDED,
         CHANGED,

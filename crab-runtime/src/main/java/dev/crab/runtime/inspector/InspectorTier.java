@@ -32,12 +32,13 @@ public enum InspectorTier {
     /**
      * Makes an inspector of this tier.
      *
+     * @param policy which changes of files count
      * @throws dev.crab.runtime.error.CrabException if the host does not let it work: LIBBPF_MISSING, BTF_MISSING, BPF_REFUSED
      */
-    public TurnInspector open() {
+    public TurnInspector open(FilePolicy policy) {
         return switch (this) {
-            case TRACEPOINT -> new TracepointInspector();
-            case SCAN -> new ScanInspector();
+            case TRACEPOINT -> new TracepointInspector(policy);
+            case SCAN -> new ScanInspector(policy);
             case ALWAYS -> new AlwaysInspector();
         };
     }

@@ -21,7 +21,12 @@ public final class ScanInspector implements TurnInspector {
     /** Stable name of this tier. */
     public static final String TIER = "scan";
 
+    private final FilePolicy policy;
     private final Set<ScanWatch> watches = ConcurrentHashMap.newKeySet();
+
+    public ScanInspector(FilePolicy policy) {
+        this.policy = policy;
+    }
 
     @Override
     public String tier() {
@@ -56,7 +61,7 @@ public final class ScanInspector implements TurnInspector {
 
         ScanWatch(InspectionTarget target) throws IOException {
             this.target = target;
-            this.files = new UpperFiles(target.upper(), target.lower());
+            this.files = new UpperFiles(target.upper(), target.lower(), policy);
             try {
                 readBaseline();
             } catch (IOException | RuntimeException e) {
@@ -110,9 +115,11 @@ public final class ScanInspector implements TurnInspector {
                 reasons.add(new EffectReason(
                         "too-many-files", Effect.FULL, List.of(target.upper().toString())));
             } else if (!changes.isEmpty()) {
+                // Held by a process that lives on or not does not matter here: then there is a dump.
+                boolean counts = changes.stream().anyMatch(FileChange::counts);
                 reasons.add(new EffectReason(
-                        "files-changed",
-                        Effect.FILES,
+                        counts ? "files-changed" : "files-ignored",
+                        counts ? Effect.FILES : Effect.NONE,
                         changes.stream().map(FileChange::toString).toList()));
             }
             return reasons;

@@ -17,21 +17,28 @@ public final class TracepointInspector implements TurnInspector {
 
     private static final int CGROUP_LEVEL = 2;
 
+    private final FilePolicy policy;
     private final Programs programs;
     private final Set<TracepointWatch> watches = new HashSet<>();
     private boolean closed;
+
+    /** As {@link #TracepointInspector(FilePolicy)}, where every change of a file counts. */
+    public TracepointInspector() {
+        this(FilePolicy.EVERYTHING);
+    }
 
     /**
      * Loads and attaches the programs.
      *
      * @throws CrabException LIBBPF_MISSING, BTF_MISSING, or BPF_REFUSED with libbpf's own words
      */
-    public TracepointInspector() {
-        this(Set.of());
+    public TracepointInspector(FilePolicy policy) {
+        this(policy, Set.of());
     }
 
     /** @param withheld programs not to attach, to prove in tests that they are needed */
-    TracepointInspector(Set<String> withheld) {
+    TracepointInspector(FilePolicy policy, Set<String> withheld) {
+        this.policy = policy;
         this.programs = new Programs(withheld);
     }
 
@@ -63,7 +70,7 @@ public final class TracepointInspector implements TurnInspector {
             throw new IllegalArgumentException(target.cgroup() + " is not two levels below the root of cgroup v2");
         }
         try {
-            TracepointWatch watch = new TracepointWatch(programs, target, this::closed);
+            TracepointWatch watch = new TracepointWatch(programs, target, policy, this::closed);
             watches.add(watch);
             return watch;
         } catch (IOException e) {

@@ -44,13 +44,14 @@ final class TracepointWatch implements TurnInspector.Watch {
     private boolean inTurn;
     private boolean closed;
 
-    TracepointWatch(Programs programs, InspectionTarget target, Consumer<TracepointWatch> onClose) throws IOException {
+    TracepointWatch(Programs programs, InspectionTarget target, FilePolicy policy, Consumer<TracepointWatch> onClose)
+            throws IOException {
         this.programs = programs;
         this.target = target;
         this.onClose = onClose;
         this.cgroupId = (Long) Files.getAttribute(target.cgroup(), "unix:ino");
         this.pidNamespace = Processes.pidNamespace(target.initPid());
-        this.files = new UpperFiles(target.upper(), target.lower());
+        this.files = new UpperFiles(target.upper(), target.lower(), policy);
         BpfMap map = null;
         try {
             // In Crab's own pid namespace, every process beside Crab would seem to be the sandbox's.

@@ -6,7 +6,7 @@ import java.util.List;
  * The inspector's judgement of a turn.
  *
  * @param effect the union of all reasons' effects
- * @param reasons every rule that held, in the order in which they were tried; empty exactly when the effect is {@link Effect#NONE}
+ * @param reasons every rule that held, in the order in which they were tried. With {@link Effect#NONE} they say at most what was ignored
  */
 public record TurnEffects(Effect effect, List<EffectReason> reasons) {
     public TurnEffects {

@@ -30,19 +30,30 @@ final class UpperFiles implements AutoCloseable {
     /** A change this short before a scan may bear the same change time as one after it (the coarse clock ticks every 1 to 10 ms). */
     private static final long CLOCK_GRAIN_NANOS = 20_000_000;
 
+    /** Contents are digested of files up to this size, and of so many bytes at one scan; larger ones count when they are written. */
+    private static final long MAX_DIGESTED = 1L << 20;
+
+    private static final long MAX_DIGESTED_AT_ONCE = 64L << 20;
+
     /** Copy-ups larger than this are told from changed files by the seen writes alone. */
     private static final long MAX_COMPARED = 64L << 20;
 
-    private record Entry(Node node, String attributes, boolean opaque) {}
+    /** @param content digest of the content, empty unless rewrites are ignored and the file is small */
+    private record Entry(Node node, String attributes, boolean opaque, String content) {}
 
     private final RootedTree upper;
     private final RootedTree lower;
+    private final FilePolicy policy;
+    private final FilePolicy.Ignored ignored;
+    private long digested;
     private @Nullable Map<String, Entry> baseline = new HashMap<>();
     private @Nullable Map<String, Entry> current = new HashMap<>();
     private long baselineTime;
     private long currentTime;
 
-    UpperFiles(Path upper, Path lower) {
+    UpperFiles(Path upper, Path lower, FilePolicy policy) {
+        this.policy = policy;
+        this.ignored = policy.compiled();
         this.upper = RootedTree.open(upper);
         try {
             this.lower = RootedTree.open(lower);
@@ -55,6 +66,7 @@ final class UpperFiles implements AutoCloseable {
     /** Reads the layer anew. */
     void scan() {
         long time = nanosSinceEpoch();
+        digested = 0;
         Map<String, Node> nodes = upper.scan(MAX_FILES);
         if (nodes == null) {
             current = null;
@@ -63,11 +75,17 @@ final class UpperFiles implements AutoCloseable {
             Map<String, Entry> entries = new HashMap<>(nodes.size() * 2);
             nodes.forEach((path, node) -> {
                 Entry before = known.get(path);
-                entries.put(path, before != null && before.node.equals(node) ? before : entry(path, node));
+                entries.put(path, before != null && isStill(before, node) ? before : entry(path, node));
             });
             current = entries;
         }
         currentTime = time;
+    }
+
+    /** Whether what the last scan read of a file is still so. Attributes have a change time; contents do, too, but for its grain. */
+    private boolean isStill(Entry before, Node node) {
+        return before.node.equals(node)
+                && (before.content.isEmpty() || node.changed() < currentTime - CLOCK_GRAIN_NANOS);
     }
 
     /** What the last scan found is the new baseline. */
@@ -198,7 +216,52 @@ final class UpperFiles implements AutoCloseable {
             }
         }
         boolean gone = kind == FileChange.Kind.REMOVED || kind == FileChange.Kind.REPLACED;
-        return new FileChange(path, kind, subtree && gone, inodes);
+        boolean counts = !ignored.test(path) && !(policy.ignoresRewrites() && isRewrite(path, old, entry));
+        return new FileChange(path, kind, subtree && gone, counts, inodes);
+    }
+
+    /** Whether a file differs in nothing but its times and the inode that holds it. */
+    private boolean isRewrite(String path, @Nullable Entry old, @Nullable Entry entry) {
+        if (entry == null || entry.node.type() != RootedTree.REGULAR) {
+            return false;
+        }
+        if (old != null) {
+            // With all its times the same, it was seen to be written within their grain: what was read of it may be
+            // older.
+            return !old.node.equals(entry.node)
+                    && sameBut(old.node, entry.node)
+                    && old.node.links() == entry.node.links()
+                    && old.node.flags() == entry.node.flags()
+                    && old.attributes.equals(entry.attributes)
+                    && !entry.content.isEmpty()
+                    && entry.content.equals(old.content);
+        }
+        Node below = lower.stat(path);
+        return below != null
+                && sameBut(below, entry.node)
+                && entry.node.links() == 1
+                && lower.attributes(path, UpperFiles::counts).equals(entry.attributes)
+                && upper.sameContent(path, lower);
+    }
+
+    /** The same but for the times. */
+    private static boolean sameBut(Node a, Node b) {
+        return a.type() == b.type()
+                && a.mode() == b.mode()
+                && a.uid() == b.uid()
+                && a.gid() == b.gid()
+                && a.size() == b.size();
+    }
+
+    private String content(String path, Node node) {
+        if (!policy.ignoresRewrites()
+                || node.type() != RootedTree.REGULAR
+                || node.size() > MAX_DIGESTED
+                || digested + node.size() > MAX_DIGESTED_AT_ONCE) {
+            return "";
+        }
+        digested += node.size();
+        return upper.digest(path);
     }
 
     private Entry entry(String path, Node node) {
@@ -206,7 +269,7 @@ final class UpperFiles implements AutoCloseable {
         boolean opaque = node.type() == RootedTree.DIRECTORY
                 && !attributes.isEmpty()
                 && !upper.attributes(path, "trusted.overlay.opaque"::equals).isEmpty();
-        return new Entry(node, attributes, opaque);
+        return new Entry(node, attributes, opaque, content(path, node));
     }
 
     /** The overlay's book-keeping is no content, save for what hides or moves the image's files. */

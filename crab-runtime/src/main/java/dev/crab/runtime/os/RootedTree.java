@@ -217,6 +217,20 @@ public final class RootedTree implements AutoCloseable {
         }
     }
 
+    /** A digest of a regular file's content; empty if it is gone or cannot be read. */
+    public String digest(String path) {
+        try (NativeFd file = open(path, LibC.O_RDONLY | O_NONBLOCK)) {
+            if (file == null) {
+                return "";
+            }
+            MessageDigest digest = sha256();
+            digest.update(Files.readAllBytes(Path.of("/proc/self/fd/" + file.number())));
+            return HexFormat.of().formatHex(digest.digest());
+        } catch (IOException e) {
+            return "";
+        }
+    }
+
     /** A path as text; bytes that are no UTF-8 show as replacement characters. */
     public static String display(String path) {
         return new String(path.getBytes(StandardCharsets.ISO_8859_1), StandardCharsets.UTF_8);

@@ -70,7 +70,7 @@ class EffectClassifierTest {
 
     @Test
     void changedFile_withSurvivorThatWasNotLookedAt_isFull() {
-        FileChange change = new FileChange("/f", FileChange.Kind.CHANGED, false, Set.of(5L));
+        FileChange change = new FileChange("/f", FileChange.Kind.CHANGED, false, true, Set.of(5L));
         TurnEffects effects = EffectClassifier.classify(
                 evidence(Set.of(KernelMark.PATH_CALL), Evidence.Touched.NOTHING, Map.of(), List.of(change)));
         assertThat(effects.effect()).isEqualTo(Effect.FULL);

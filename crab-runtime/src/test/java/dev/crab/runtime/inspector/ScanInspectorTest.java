@@ -20,7 +20,7 @@ class ScanInspectorTest extends InspectorStage {
 
     @Override
     TurnInspector open() {
-        return new ScanInspector();
+        return new ScanInspector(FilePolicy.EVERYTHING);
     }
 
     @ParameterizedTest(name = "{0}")
@@ -76,7 +76,7 @@ class ScanInspectorTest extends InspectorStage {
     void sandboxThatIsGone_isFull(@TempDir Path directory) throws Exception {
         Path upper = Files.createDirectory(directory.resolve("upper"));
         Process init = new ProcessBuilder("sleep", "1000").start();
-        try (TurnInspector scan = new ScanInspector()) {
+        try (TurnInspector scan = new ScanInspector(FilePolicy.EVERYTHING)) {
             TurnInspector.Watch other =
                     scan.watch(new InspectionTarget("gone", sandbox.cgroup(), (int) init.pid(), upper, directory));
             init.destroyForcibly().waitFor();

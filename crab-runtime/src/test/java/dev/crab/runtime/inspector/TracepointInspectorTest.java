@@ -75,7 +75,7 @@ class TracepointInspectorTest extends TurnInspectorSuite {
                 .orElseThrow();
         TurnInspector whole = inspector;
         TurnInspector.Watch wholeWatch = watch;
-        try (TracepointInspector maimed = new TracepointInspector(Set.of(hook));
+        try (TracepointInspector maimed = new TracepointInspector(FilePolicy.EVERYTHING, Set.of(hook));
                 TurnInspector.Watch maimedWatch = maimed.watch(sandbox.target())) {
             inspector = maimed;
             watch = maimedWatch;
