@@ -105,7 +105,7 @@ final class JournalSession implements SandboxSession {
                 }
                 List<EffectReason> reasons =
                         effect == Effect.NONE ? List.of() : List.of(new EffectReason("test", effect, List.of("/x")));
-                return new TurnOutcome(commit, TurnEffects.of(reasons), TurnOutcome.Saved.FILES, 100, 20, 10, 30);
+                return new TurnOutcome(commit, TurnEffects.of(reasons), TurnOutcome.Saved.FILES, 100, 5, 20, 10, 30);
             }
 
             @Override

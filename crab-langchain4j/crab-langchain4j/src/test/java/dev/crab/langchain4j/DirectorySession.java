@@ -168,7 +168,7 @@ final class DirectorySession implements SandboxSession {
                 open = null;
             }
             FaultPoints.reach("commit.recorded");
-            return new TurnOutcome(commit, TurnEffects.of(List.of()), TurnOutcome.Saved.FILES, 1, 2, 1, 3);
+            return new TurnOutcome(commit, TurnEffects.of(List.of()), TurnOutcome.Saved.FILES, 1, 1, 2, 1, 3);
         }
 
         @Override

@@ -99,6 +99,7 @@ final class TurnCommitter {
         final Map<String, String> attributes = Map.copyOf(sandbox.attributes());
         TurnEffects effects;
         List<String> lost = List.of();
+        long judgeNanos;
         boolean recorded;
 
         Attempt(long turn, ObjectNode position, TurnEffects effects) {
@@ -123,6 +124,7 @@ final class TurnCommitter {
     private TurnOutcome commit(long turn, ObjectNode position, SandboxFactory.Hold held) {
         Attempt attempt = new Attempt(turn, position.deepCopy(), carried);
         attempt.effects = withCarried(watch.judge());
+        attempt.judgeNanos = System.nanoTime() - attempt.boundaryNanos;
         if (attempt.effects.effect() == Effect.NONE) {
             watch.rebase();
             held.close();
@@ -157,7 +159,14 @@ final class TurnCommitter {
         long start = System.nanoTime();
         long bytes = record(attempt, commit, new Details(TurnOutcome.Saved.NOTHING, lastLost, 0, 0, 0, now()));
         return new TurnOutcome(
-                commit, attempt.effects, TurnOutcome.Saved.NOTHING, bytes, 0, 0, System.nanoTime() - start);
+                commit,
+                attempt.effects,
+                TurnOutcome.Saved.NOTHING,
+                bytes,
+                attempt.judgeNanos,
+                0,
+                0,
+                System.nanoTime() - start);
     }
 
     private CheckpointPlan capturePlan(Attempt attempt) {
@@ -222,7 +231,14 @@ final class TurnCommitter {
         lastImage = image;
         lastLost = attempt.lost;
         return new TurnOutcome(
-                commit, attempt.effects, saved, bytes, captureNanos, captured.freezeNanos(), System.nanoTime() - start);
+                commit,
+                attempt.effects,
+                saved,
+                bytes,
+                attempt.judgeNanos,
+                captureNanos,
+                captured.freezeNanos(),
+                System.nanoTime() - start);
     }
 
     private Persisted persist(Captured captured, long generation) {

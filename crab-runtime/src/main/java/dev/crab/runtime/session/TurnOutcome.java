@@ -9,6 +9,7 @@ import dev.crab.runtime.inspector.TurnEffects;
  * @param effects the inspector's judgement
  * @param saved what was stored for it
  * @param bytesWritten bytes written to the store for this turn, journal included
+ * @param judgeNanos how long the first judgement took, at the boundary; part of captureNanos where something was captured
  * @param captureNanos from the boundary until the sandbox ran freely again (0 where nothing had to be captured)
  * @param freezeNanos the part of it in which the sandbox was held still
  * @param persistNanos from then until everything was durable and committed
@@ -18,6 +19,7 @@ public record TurnOutcome(
         TurnEffects effects,
         Saved saved,
         long bytesWritten,
+        long judgeNanos,
         long captureNanos,
         long freezeNanos,
         long persistNanos) {

@@ -110,10 +110,4 @@ final class CaptureBench extends Measurement {
         report.ratio("runc create, start / a new sandbox", runcCreate, create);
         return report;
     }
-
-    private static void add(Series series, long nanos, boolean counts) {
-        if (counts) {
-            series.add(nanos);
-        }
-    }
 }

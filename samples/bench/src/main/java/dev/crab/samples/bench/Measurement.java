@@ -149,4 +149,10 @@ abstract class Measurement implements Callable<Integer> {
         }
         return nanos;
     }
+
+    static void add(Series series, long nanos, boolean counts) {
+        if (counts) {
+            series.add(nanos);
+        }
+    }
 }
