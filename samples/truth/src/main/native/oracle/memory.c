@@ -2,30 +2,44 @@
 /*
  * A process's memory: its mappings, and a hash of what is in them and in no file. Pages of zeros count like pages never touched.
  *
- * The kernel writes the number of the processor into each thread's rseq area whenever the thread is moved, so its 32 bytes are masked.
- * They are found without stopping the thread, by glibc's layout: a thread's descriptor begins with its own address and repeats it at 16,
- * and the area is at 0x9a0 from there (__rseq_offset of glibc 2.36; without such a descriptor nothing is masked).
+ * Two things are masked. The kernel writes the number of the processor into each thread's rseq area whenever the thread is moved; the area's
+ * 32 bytes are found without stopping the thread, by glibc's layout: a thread's descriptor begins with its own address and repeats it at
+ * 16, and the area is at 0x920 from there (__rseq_offset of glibc 2.36; without such a descriptor nothing is masked). And a freeze
+ * interrupts relative sleeps, for which the kernel writes the time left to where the sleeper asked for it: the 16 bytes are found by the
+ * registers of the interrupted call.
  */
 #include "oracle.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAGE 4096UL
 #define RUN 256UL /* pages read in one go */
-#define RSEQ_OFFSET 0x9a0UL
+#define RSEQ_OFFSET 0x920UL
 #define RSEQ_SIZE 32UL
+#define MASKS 128
 #define MAX_SHARED (256UL << 20)
 #define ENTRY_PRESENT (3ULL << 62) /* or swapped */
 #define ENTRY_OF_FILE (1ULL << 61)
 
 static unsigned char buffer[RUN * PAGE];
 static uint64_t entries[RUN];
-static uint64_t masks[64];
+static struct {
+	uint64_t address, size;
+} masks[MASKS];
 static size_t mask_count;
+
+static void mask(uint64_t address, uint64_t size)
+{
+	masks[mask_count % MASKS].address = address;
+	masks[mask_count++ % MASKS].size = size;
+}
 
 /* Notes the rseq areas of the threads whose descriptor is on this page. */
 static void find_masks(const unsigned char *page, uint64_t address)
@@ -36,16 +50,43 @@ static void find_masks(const unsigned char *page, uint64_t address)
 		memcpy(&self, page + at, 8);
 		memcpy(&again, page + at + 16, 8);
 		if (self == address + at && again == self)
-			masks[mask_count++ % 64] = self + RSEQ_OFFSET;
+			mask(self + RSEQ_OFFSET, RSEQ_SIZE);
 	}
 }
 
 static void apply_masks(unsigned char *page, uint64_t address)
 {
-	for (size_t i = 0; i < mask_count && i < 64; i++)
-		for (uint64_t at = masks[i]; at < masks[i] + RSEQ_SIZE; at++)
+	for (size_t i = 0; i < mask_count && i < MASKS; i++)
+		for (uint64_t at = masks[i].address; at < masks[i].address + masks[i].size; at++)
 			if (at >= address && at < address + PAGE)
 				page[at - address] = 0;
+}
+
+/* Where the threads' interrupted sleeps have the kernel put the time left: nanosleep's second argument, clock_nanosleep's fourth. */
+static void mask_sleeps(pid_t pid)
+{
+	char path[320], *text;
+	struct dirent *entry;
+	DIR *list;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	list = opendir(path);
+	while (list && (entry = readdir(list))) {
+		uint64_t second, fourth;
+		long number;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/syscall", pid, entry->d_name);
+		text = slurp(path, NULL);
+		if (text && sscanf(text, "%ld %*s %" SCNx64 " %*s %" SCNx64, &number, &second, &fourth) == 3) {
+			if (number == SYS_nanosleep || (number == SYS_restart_syscall && second))
+				mask(second, sizeof(struct timespec));
+			else if ((number == SYS_clock_nanosleep || number == SYS_restart_syscall) && !second)
+				mask(fourth, sizeof(struct timespec));
+		}
+		free(text);
+	}
+	if (list)
+		closedir(list);
 }
 
 static bool is_zero(const unsigned char *page)
@@ -106,6 +147,7 @@ void put_memory(pid_t pid, int inner)
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
 	pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	mask_count = 0;
+	mask_sleeps(pid);
 	while (maps && (line = strsep(&rest, "\n")) && *line) {
 		uint64_t start, end;
 		char rights[5];

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
@@ -87,7 +88,9 @@ int tell(const char *name, const char *operation)
 	struct sockaddr_un address, own = {.sun_family = AF_UNIX};
 	socklen_t size = address_of(name, &address);
 	int control = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), answer = -1;
+	struct timeval patience = {.tv_usec = 100000}; /* a stopped survivor does not answer, but does it later */
 
+	setsockopt(control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (bind(control, (struct sockaddr *)&own, sizeof(sa_family_t)) ||
 	    sendto(control, operation, strlen(operation), 0, (struct sockaddr *)&address, size) < 0)
 		return -1;

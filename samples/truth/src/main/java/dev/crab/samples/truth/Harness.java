@@ -52,9 +52,21 @@ final class Harness implements AutoCloseable {
         return arena;
     }
 
-    /** Makes the sandbox's present state the one that the next turn starts from. */
-    void settle() throws IOException {
-        arena.awaitRest(QUIET_BASELINE);
+    /** What is done to the sandbox before a turn. */
+    interface Preparation {
+        void run() throws IOException;
+    }
+
+    /** Does something to the sandbox, and makes the state after it the one that the next turn starts from. */
+    void prepare(Preparation preparation) throws IOException {
+        state = null;
+        watch.begin();
+        try {
+            preparation.run();
+            arena.awaitRest(QUIET_BASELINE);
+        } finally {
+            watch.judge();
+        }
         state = arena.frozen(() -> {
             watch.judge();
             watch.rebase();
@@ -63,16 +75,16 @@ final class Harness implements AutoCloseable {
     }
 
     /**
-     * Runs a turn and labels it. The turn starts from the state after the last one, or from {@link #settle}.
+     * Runs a turn and labels it. The turn starts from the state after the last one, or from that of {@link #prepare}.
      *
      * @param turn returns when its command has ended
      */
     LabelledTurn observe(String category, String name, Runnable turn) throws IOException {
         if (state == null) {
-            settle();
+            prepare(() -> {});
         }
         SystemState before = Objects.requireNonNull(state);
-        state = null; // where the turn fails, the next one settles
+        state = null; // where the turn fails, the next one prepares anew
         long start = System.nanoTime();
         watch.begin();
         TurnEffects judgement;

@@ -27,17 +27,20 @@ final class KindSource implements TurnSource {
         int number = 0;
         for (Kind kind : kinds) {
             String directory = "/scene/" + number++;
-            arena.killSurvivors();
-            arena.bash("/", "rm -rf /scene; ipcrm -a; mkdir -p " + directory);
-            ExecResult before = arena.bash(directory, PRELUDE + kind.before());
-            if (!before.isSuccess()) {
-                throw new IOException("what comes before " + kind.name() + " failed: " + before.text());
-            }
-            harness.settle();
+            harness.prepare(() -> prepare(arena, directory, kind));
             LabelledTurn turn = harness.observe(
                             kind.category(), kind.name(), () -> arena.bash(directory, PRELUDE + kind.turn()))
                     .declaredAs(kind.truth());
             labelled.accept(kind.restless() ? turn.judgedUnderFreeze() : turn);
+        }
+    }
+
+    private static void prepare(Arena arena, String directory, Kind kind) throws IOException {
+        arena.killSurvivors();
+        arena.bash("/", "rm -rf /scene; ipcrm -a; mkdir -p " + directory);
+        ExecResult before = arena.bash(directory, PRELUDE + kind.before());
+        if (!before.isSuccess()) {
+            throw new IOException("what comes before " + kind.name() + " failed: " + before.text());
         }
     }
 }

@@ -34,6 +34,9 @@ public final class ProveInspector implements Callable<Integer> {
     @Option(names = "--kinds-only", description = "Only the hand-written kinds.")
     private boolean kindsOnly;
 
+    @Option(names = "--random-only", description = "Only the random turns.")
+    private boolean randomOnly;
+
     @Option(names = "--kind", description = "Only the hand-written kinds of these names, and no random turns.")
     private List<String> names = List.of();
 
@@ -84,9 +87,16 @@ public final class ProveInspector implements Callable<Integer> {
             List<Kind> kinds = KindCatalogue.load().stream()
                     .filter(kind -> names.isEmpty() || names.contains(kind.name()))
                     .toList();
-            for (Ground.Type type : types) {
+            for (Ground.Type type : randomOnly ? List.<Ground.Type>of() : types) {
                 err.println(type.label() + ": " + kinds.size() + " kinds");
                 run.run(type, new KindSource(kinds), report::add);
+            }
+            if (!kindsOnly && names.isEmpty()) {
+                for (int i = 0; i < types.size(); i++) {
+                    int share = turns / types.size() + (i < turns % types.size() ? 1 : 0);
+                    err.println(types.get(i).label() + ": " + share + " random turns, seed " + (chosen + i));
+                    run.run(types.get(i), new RandomSource(chosen + i, share, report::addShrunk), report::add);
+                }
             }
         }
         report.lines().forEach(out::println);
