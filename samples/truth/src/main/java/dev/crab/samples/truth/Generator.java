@@ -90,7 +90,8 @@ final class Generator {
             case 10 -> List.of("rename2 a b 2", "rename2 a b 2");
             case 11 -> List.of("chattr " + file + " 0x40", "chattr " + file + " 0x40");
             case 12 -> List.of("keep " + file, "mmap " + file + " 1 " + pick(TEXTS), "putback " + file);
-            default -> List.of("keep " + file, "append " + file + " z", "truncate " + file + " " + size(), "putback " + file);
+            default ->
+                List.of("keep " + file, "append " + file + " z", "truncate " + file + " " + size(), "putback " + file);
         };
     }
 

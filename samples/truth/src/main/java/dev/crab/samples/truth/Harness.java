@@ -35,11 +35,7 @@ final class Harness implements AutoCloseable {
         this.arena = arena;
         SandboxProcesses sandbox = arena.processes();
         this.watch = inspector.watch(new InspectionTarget(
-                "truth",
-                sandbox.cgroup(),
-                sandbox.initPid(),
-                sandbox.volume().upper(),
-                sandbox.lower()));
+                "truth", sandbox.cgroup(), sandbox.initPid(), sandbox.volume().upper(), sandbox.lower()));
         try {
             this.oracle = new Oracle(oracleProgram, sandbox);
         } catch (IOException e) {

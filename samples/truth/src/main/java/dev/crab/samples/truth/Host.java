@@ -9,8 +9,7 @@ final class Host {
 
     /** Runs a command to its end and returns what it printed; fails with that if it fails. */
     static String run(String... command) throws IOException {
-        Process process =
-                new ProcessBuilder(command).redirectErrorStream(true).start();
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
         try {
             process.getOutputStream().close();
             String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

@@ -21,7 +21,8 @@ import picocli.CommandLine.Option;
 @Command(
         name = "inspector",
         mixinStandardHelpOptions = true,
-        description = "Runs turns in real sandboxes and compares the inspector's judgement with what an independent oracle sees.",
+        description =
+                "Runs turns in real sandboxes and compares the inspector's judgement with what an independent oracle sees.",
         exitCodeListHeading = "Exit codes:%n",
         exitCodeList = {"0:no miss", "1:a miss, or author and oracle disagree about a kind", "2:wrong usage"})
 public final class ProveInspector implements Callable<Integer> {

@@ -67,8 +67,13 @@ final class Report {
         for (Effect truth : Effect.values()) {
             StringBuilder line = new StringBuilder(String.format(Locale.ROOT, "%-24s", truth));
             for (Effect judged : Effect.values()) {
-                line.append(String.format(Locale.ROOT, " %9d", count(turns, turn -> turn.truth().effect() == truth
-                        && turn.judgement().effect() == judged)));
+                line.append(String.format(
+                        Locale.ROOT,
+                        " %9d",
+                        count(
+                                turns,
+                                turn -> turn.truth().effect() == truth
+                                        && turn.judgement().effect() == judged)));
             }
             lines.add(line.toString());
         }
@@ -116,8 +121,8 @@ final class Report {
         }
         lines.add("");
         lines.add("False alarms by rule");
-        rules.forEach((rule, count) -> lines.add(cut(
-                String.format(Locale.ROOT, "%7d %-45s for instance %s", count, rule, example.get(rule)))));
+        rules.forEach((rule, count) -> lines.add(
+                cut(String.format(Locale.ROOT, "%7d %-45s for instance %s", count, rule, example.get(rule)))));
     }
 
     private static List<String> falseComponents(Effect claimed, Effect falsely) {
