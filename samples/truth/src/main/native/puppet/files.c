@@ -19,9 +19,9 @@
 
 static struct timespec kept[2];
 
-/* Opens, does, closes. */
+/* Opens, does, closes. Names may stand for a FIFO, so nothing waits. */
 #define WITH(path, flags, call)                                                                                                         \
-	int fd = open(path, (flags) | O_CLOEXEC, 0644);                                                                                     \
+	int fd = open(path, (flags) | O_CLOEXEC | O_NONBLOCK, 0644);                                                                                     \
 	long result = fd < 0 ? -1 : (long)(call);                                                                                           \
 	int saved = errno;                                                                                                                  \
 	if (fd >= 0)                                                                                                                        \
@@ -31,12 +31,12 @@ static struct timespec kept[2];
 
 static long op_create(char **w) { WITH(w[0], O_CREAT | O_WRONLY, 0); }
 static long op_empty(char **w) { WITH(w[0], O_CREAT | O_TRUNC | O_WRONLY, 0); }
-static long op_write(char **w) { WITH(w[0], O_WRONLY | O_NONBLOCK, pwrite(fd, w[2], strlen(w[2]), number(w[1]))); }
+static long op_write(char **w) { WITH(w[0], O_WRONLY, pwrite(fd, w[2], strlen(w[2]), number(w[1]))); }
 static long op_append(char **w) { WITH(w[0], O_WRONLY | O_APPEND | O_CREAT, write(fd, w[1], strlen(w[1]))); }
-static long op_put(char **w) { WITH(w[0], O_WRONLY | O_NONBLOCK, write(fd, w[1], strlen(w[1]))); }
+static long op_put(char **w) { WITH(w[0], O_WRONLY, write(fd, w[1], strlen(w[1]))); }
 static long op_chattr(char **w);
 static long op_ftruncate(char **w) { WITH(w[0], O_WRONLY, ftruncate(fd, number(w[1]))); }
-static long op_fchmod(char **w) { WITH(w[0], O_RDONLY | O_NONBLOCK, fchmod(fd, strtol(w[1], NULL, 8))); }
+static long op_fchmod(char **w) { WITH(w[0], O_RDONLY, fchmod(fd, strtol(w[1], NULL, 8))); }
 static long op_fallocate(char **w) { WITH(w[0], O_RDWR, fallocate(fd, number(w[1]), number(w[2]), number(w[3]))); }
 static long op_openrw(char **w) { WITH(w[0], O_RDWR, 0); }
 static long op_fsync(char **w) { WITH(w[0], O_RDWR, fsync(fd)); }
@@ -134,12 +134,12 @@ static long op_read(char **w)
 {
 	char data[4096];
 
-	WITH(w[0], O_RDONLY | O_NONBLOCK, read(fd, data, w[1] ? (size_t)number(w[1]) % sizeof(data) : sizeof(data)));
+	WITH(w[0], O_RDONLY, read(fd, data, w[1] ? (size_t)number(w[1]) % sizeof(data) : sizeof(data)));
 }
 
 static long op_chattr(char **w)
 {
-	int flags, fd = open(w[0], O_RDONLY | O_CLOEXEC);
+	int flags, fd = open(w[0], O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	long result = -1;
 
 	if (fd >= 0 && !ioctl(fd, FS_IOC_GETFLAGS, &flags)) {
@@ -153,7 +153,7 @@ static long op_chattr(char **w)
 /* The four ways of the kernel to bring bytes from one file to another. */
 static long transfer(char **w, long (*move)(int from, int to, size_t size))
 {
-	int from = open(w[0], O_RDONLY | O_CLOEXEC), to = open(w[1], O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	int from = open(w[0], O_RDONLY | O_NONBLOCK | O_CLOEXEC), to = open(w[1], O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	long result = from < 0 || to < 0 ? -1 : move(from, to, w[2] ? number(w[2]) : 8);
 
 	close(from);
@@ -188,7 +188,7 @@ static long op_vmsplice(char **w)
 {
 	struct iovec part = {w[1], strlen(w[1])};
 
-	WITH(w[0], O_WRONLY | O_NONBLOCK, vmsplice(fd, &part, 1, SPLICE_F_NONBLOCK));
+	WITH(w[0], O_WRONLY, vmsplice(fd, &part, 1, SPLICE_F_NONBLOCK));
 }
 
 static long teed(int fd, const char *text)
@@ -200,7 +200,7 @@ static long teed(int fd, const char *text)
 	return tee(ends[0], fd, strlen(text), SPLICE_F_NONBLOCK);
 }
 
-static long op_tee(char **w) { WITH(w[0], O_WRONLY | O_NONBLOCK, teed(fd, w[1])); }
+static long op_tee(char **w) { WITH(w[0], O_WRONLY, teed(fd, w[1])); }
 
 /* tmpfile DIRECTORY [NAME]: an unnamed file with content, given a name or dropped */
 static long op_tmpfile(char **w)

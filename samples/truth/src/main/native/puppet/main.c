@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define PATIENCE 10 /* seconds, then it ends, whatever it waits for; survivors do not inherit that */
 
 int slots[SLOTS] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 struct mapping mappings[SLOTS];
@@ -43,6 +46,8 @@ int perform(char *operation)
 int main(int argc, char **argv)
 {
 	int failed = 0;
+
+	alarm(PATIENCE);
 
 	for (int i = 1; i < argc; i++) {
 		char copy[1024];

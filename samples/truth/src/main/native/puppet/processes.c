@@ -223,7 +223,7 @@ static long op_unlisted(char **w) { return syscall(number(w[0]), 3, 0, 0); }
 static long op_aio(char **w)
 {
 	aio_context_t context = 0;
-	int fd = open(w[0], O_WRONLY | O_CLOEXEC);
+	int fd = open(w[0], O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	struct iocb block = {.aio_lio_opcode = IOCB_CMD_PWRITE, .aio_fildes = fd, .aio_buf = (unsigned long)w[1], .aio_nbytes = 1};
 	struct iocb *list[1] = {&block};
 	struct io_event event;

@@ -188,7 +188,7 @@ static long op_ofd_lock(char **w)
 /* map SLOT PATH shared|private; the descriptor is closed at once */
 static long op_map(char **w)
 {
-	int fd = open(w[1], O_RDWR);
+	int fd = open(w[1], O_RDWR | O_NONBLOCK);
 	char *address = mmap(NULL, 4096, PROT_READ | PROT_WRITE, w[2][0] == 's' ? MAP_SHARED : MAP_PRIVATE, fd, 0);
 
 	close(fd);

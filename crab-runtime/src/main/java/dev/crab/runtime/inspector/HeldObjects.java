@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.time.Instant;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
@@ -39,8 +40,10 @@ record HeldObjects(ProcessRef survivor, Holdings holdings) {
             Path link = Path.of("/proc", Integer.toString(survivor.pid()), "fd", Integer.toString(descriptor));
             try {
                 Map<String, Object> attributes = Files.readAttributes(link, "unix:ino,ctime");
-                long changed = ((FileTime) attributes.get("ctime")).to(TimeUnit.NANOSECONDS);
-                if (changed >= since - CLOCK_GRAIN_NANOS || written.contains((Long) attributes.get("ino"))) {
+                FileTime time = (FileTime) Objects.requireNonNull(attributes.get("ctime"));
+                long changed = time.to(TimeUnit.NANOSECONDS);
+                if (changed >= since - CLOCK_GRAIN_NANOS
+                        || written.contains((Long) Objects.requireNonNull(attributes.get("ino")))) {
                     return true;
                 }
             } catch (NoSuchFileException e) {

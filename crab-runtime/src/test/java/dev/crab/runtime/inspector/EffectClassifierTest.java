@@ -63,7 +63,7 @@ class EffectClassifierTest {
                         evidence(EnumSet.of(mark), Evidence.Touched.NOTHING, Map.of(SURVIVOR, NOTHING), List.of()))
                 .effect();
         Effect expected = switch (mark) {
-            case PATH_CALL, FILE_WRITE, INODE_DIRTY, MEMORY_FILE, PIPE, SOCKET, TERMINAL -> Effect.NONE;
+            case PATH_CALL, TRUNCATE, FILE_WRITE, INODE_DIRTY, MEMORY_FILE, PIPE, SOCKET, TERMINAL -> Effect.NONE;
             case OTHER_PROCESS, IPC, MOUNT, KERNEL -> Effect.PROCESSES;
             case ASYNC_IO, UNKNOWN_CALL, FOREIGN_ABI, UNREADABLE, OVERFLOW, LEFT_CGROUP -> Effect.FULL;
         };

@@ -4,7 +4,7 @@ import dev.crab.runtime.os.Cgroup;
 import dev.crab.runtime.os.Cgroups;
 import dev.crab.runtime.sandbox.ExecRequest;
 import dev.crab.runtime.sandbox.ExecResult;
-import dev.crab.runtime.sandbox.RuncSandboxFactory;
+import dev.crab.runtime.sandbox.SandboxFactory;
 import dev.crab.runtime.sandbox.SandboxFactory.Place;
 import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
 import dev.crab.runtime.sandbox.SandboxImage;
@@ -31,6 +31,9 @@ final class Arena implements AutoCloseable {
     /** Where the puppet lies within the sandbox. */
     static final String PUPPET = "/" + NativeProgram.PUPPET.fileName();
 
+    /** What the names of its sandboxes begin with. */
+    static final String PREFIX = "truth-";
+
     private static final Duration PATIENCE = Duration.ofSeconds(10);
     private static final Duration RESTLESS = Duration.ofMillis(300);
 
@@ -44,16 +47,16 @@ final class Arena implements AutoCloseable {
      *
      * @param ground holds its writable layer
      * @param image directory of the root file system below it
-     * @param work a directory for the factory's own files
+     * @param factory makes it
      */
-    Arena(Ground ground, Path image, Path work) throws IOException {
+    Arena(Ground ground, Path image, SandboxFactory factory) throws IOException {
         this.type = ground.type();
-        String id = "truth-" + UUID.randomUUID();
+        String id = PREFIX + UUID.randomUUID();
         Volume volume = new Volume(id, ground.directory().resolve(id));
         Files.createDirectories(volume.upper());
         Files.createDirectories(volume.work());
         SandboxSpec spec = SandboxSpec.defaults().withImage(new SandboxImage.Directory(image));
-        this.place = new RuncSandboxFactory(work).prepare(id, spec, volume);
+        this.place = factory.prepare(id, spec, volume);
         try {
             NativeProgram.PUPPET.install(place.root());
             this.sandbox = place.start();

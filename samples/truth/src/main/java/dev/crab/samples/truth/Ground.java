@@ -1,5 +1,7 @@
 package dev.crab.samples.truth;
 
+import dev.crab.runtime.os.Mounts;
+import dev.crab.runtime.sandbox.SandboxFactory;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -7,6 +9,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Stream;
 
 /** A fresh, empty file system of one type for sandboxes' writable layers: a loop-mounted image, or tmpfs. Closing it unmounts it. */
 final class Ground implements AutoCloseable {
@@ -59,6 +62,20 @@ final class Ground implements AutoCloseable {
         Host.run("mount", "-o", "loop,noatime", image.toString(), directory.toString());
     }
 
+    /** Removes what a run that was killed left of that file system, and the sandboxes on it. */
+    static void sweep(Type type, Path below, SandboxFactory factory) throws IOException {
+        Path directory = below.resolve(type.label());
+        if (Files.notExists(directory)) {
+            return;
+        }
+        try (Stream<Path> volumes = Files.list(directory)) {
+            volumes.map(volume -> volume.getFileName().toString())
+                    .filter(id -> id.startsWith(Arena.PREFIX))
+                    .forEach(factory::sweep);
+        }
+        Mounts.unmount(directory);
+    }
+
     Type type() {
         return type;
     }
@@ -70,7 +87,7 @@ final class Ground implements AutoCloseable {
     @Override
     public void close() {
         try {
-            Host.run("umount", directory.toString());
+            Mounts.unmount(directory);
             Files.deleteIfExists(image);
             Files.deleteIfExists(directory);
         } catch (IOException e) {

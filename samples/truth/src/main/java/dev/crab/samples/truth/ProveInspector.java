@@ -6,9 +6,11 @@ import dev.crab.runtime.inspector.TurnInspector;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.PrintWriter;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadLocalRandom;
@@ -83,7 +85,12 @@ public final class ProveInspector implements Callable<Integer> {
         Path data = CrabConfig.resolve().data();
         Path work = Files.createDirectories(data.resolve("truth"));
         Report report = new Report();
-        try (TurnInspector inspector = new TracepointInspector()) {
+        try (FileChannel lock =
+                        FileChannel.open(work.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+                TurnInspector inspector = new TracepointInspector()) {
+            if (lock.tryLock() == null) {
+                throw new IOException("another run works in " + work);
+            }
             TruthRun run = new TruthRun(inspector, data.resolve("images/debian"), work);
             List<Kind> kinds = KindCatalogue.load().stream()
                     .filter(kind -> names.isEmpty() || names.contains(kind.name()))
