@@ -139,6 +139,12 @@ static __always_inline void did_call(struct sandbox *sandbox, __u64 id, enum cal
 		if (done)
 			did(sandbox, MARK_PATH_CALL);
 		return;
+	case CLASS_TRUNCATE:
+		if (done) {
+			did(sandbox, MARK_PATH_CALL);
+			did(sandbox, MARK_TRUNCATE);
+		}
+		return;
 	case CLASS_OPEN:
 		did_open(sandbox, id, a1, result);
 		return;

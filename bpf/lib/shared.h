@@ -7,6 +7,7 @@
 /* What can be seen of a sandbox. One time stamp each (see stamp.h), never cleared. */
 enum mark {
 	MARK_PATH_CALL,     /* a call that changes names or attributes by path */
+	MARK_TRUNCATE,      /* truncate(2): content changed by path, so that it is not known of which file */
 	MARK_FILE_WRITE,    /* a regular file or directory was written or changed through a descriptor or mapping */
 	MARK_INODE_DIRTY,   /* the file system marked an inode or page dirty */
 	MARK_MEMORY_FILE,   /* a file in memory (memfd, tmpfs) was written */
@@ -34,6 +35,7 @@ enum call_class {
 	CLASS_WRITE,         /* writes to descriptor 0 */
 	CLASS_ATTRIBUTE,     /* changes attributes of descriptor 0 */
 	CLASS_PATH,          /* changes names or attributes by path */
+	CLASS_TRUNCATE,      /* truncate(path, size) */
 	CLASS_OPEN,          /* open(path, flags) */
 	CLASS_OPENAT,        /* openat(dir, path, flags) */
 	CLASS_OPENAT2,       /* openat2(dir, path, how) */

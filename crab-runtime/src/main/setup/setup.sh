@@ -79,6 +79,15 @@ setup_packages() {
         "the distribution's archive has none under a name that setup knows" "install clang and run ./crab setup again"
 }
 
+# Only for `crab prove inspector`, which makes file systems of every type that it tests.
+setup_file_systems() {
+    local makers=()
+
+    have mkfs.xfs || makers+=(xfsprogs)
+    have mkfs.ext4 || makers+=(e2fsprogs)
+    install_packages "file systems to test on" "${makers[@]}"
+}
+
 setup_kernel() {
     setup_criu_cache
     setup_cgroup

@@ -108,6 +108,12 @@ final class EffectClassifier {
                 "memory-file-held-by-survivor",
                 KernelMark.MEMORY_FILE,
                 holdings -> meets(holdings.inodes(), touched.memoryFiles()));
+        if (!evidence.unnamedTouched().isEmpty()) {
+            because("unnamed-file-held-by-survivor", Effect.PROCESSES, evidence.unnamedTouched());
+        }
+        if (!evidence.notified().isEmpty()) {
+            because("watcher-notified", Effect.PROCESSES, evidence.notified());
+        }
     }
 
     /** Rule 7, and the pairing of a new snapshot with an older dump. */

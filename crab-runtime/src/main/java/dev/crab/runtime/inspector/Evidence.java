@@ -17,6 +17,8 @@ import org.jspecify.annotations.Nullable;
  * @param signalled survivors that a signal was queued for
  * @param touched pipes, sockets and files in memory that were touched
  * @param holdings what each survivor holds; a survivor that is missing was not looked at, because nothing asked for it
+ * @param unnamedTouched survivors that hold a file without a name whose content or attributes changed
+ * @param notified survivors that watch files and have been told of something
  * @param changes files that differ, or null if it could not be told
  * @param failure why evidence could not be gathered, or null
  */
@@ -30,6 +32,8 @@ record Evidence(
         Set<ProcessRef> signalled,
         Touched touched,
         Map<ProcessRef, Holdings> holdings,
+        Set<ProcessRef> unnamedTouched,
+        Set<ProcessRef> notified,
         @Nullable List<FileChange> changes,
         @Nullable String failure) {
 
@@ -54,6 +58,8 @@ record Evidence(
                 Set.of(),
                 Touched.NOTHING,
                 Map.of(),
+                Set.of(),
+                Set.of(),
                 null,
                 why);
     }

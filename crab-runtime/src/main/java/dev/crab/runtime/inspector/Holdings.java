@@ -19,7 +19,8 @@ import org.jspecify.annotations.Nullable;
  * @param pipes inode numbers of pipes and FIFOs
  * @param sockets inode numbers of sockets
  * @param terminal whether it holds a terminal
- * @param watches whether it watches files (inotify, fanotify)
+ * @param watchers descriptors by which it watches files (inotify, fanotify)
+ * @param unnamed descriptors of files that have no name any more, or never had one: deleted, or in memory
  * @param asyncIo whether it holds io_uring or AIO contexts
  * @param sharedMapping whether it has a writable shared mapping of a file
  * @param complete whether everything could be read; if not, it must be taken to hold anything
@@ -29,11 +30,16 @@ record Holdings(
         Set<Long> inodes,
         Set<Long> pipes,
         Set<Long> sockets,
+        Set<Integer> watchers,
+        Set<Integer> unnamed,
         boolean terminal,
-        boolean watches,
         boolean asyncIo,
         boolean sharedMapping,
         boolean complete) {
+
+    boolean watches() {
+        return !watchers.isEmpty();
+    }
 
     static Holdings of(ProcessRef process) {
         return new Reader(process).read();
@@ -49,7 +55,8 @@ record Holdings(
         private final Set<Long> pipes = new HashSet<>();
         private final Set<Long> sockets = new HashSet<>();
         private boolean terminal;
-        private boolean watches;
+        private final Set<Integer> watchers = new HashSet<>();
+        private final Set<Integer> unnamed = new HashSet<>();
         private boolean asyncIo;
         private boolean sharedMapping;
 
@@ -62,10 +69,10 @@ record Holdings(
             boolean complete;
             try {
                 for (String name : List.of("cwd", "root", "exe")) {
-                    file(directory + name);
+                    file(directory + name, null);
                 }
                 for (String descriptor : descriptors()) {
-                    file(directory + "fd/" + descriptor);
+                    file(directory + "fd/" + descriptor, Integer.valueOf(descriptor));
                 }
                 mappings();
                 // Whatever was read belongs to that process only if it is still there.
@@ -73,7 +80,8 @@ record Holdings(
             } catch (IOException e) {
                 complete = false;
             }
-            return new Holdings(paths, inodes, pipes, sockets, terminal, watches, asyncIo, sharedMapping, complete);
+            return new Holdings(
+                    paths, inodes, pipes, sockets, watchers, unnamed, terminal, asyncIo, sharedMapping, complete);
         }
 
         private List<String> descriptors() throws IOException {
@@ -84,7 +92,7 @@ record Holdings(
             return List.of(names);
         }
 
-        private void file(String link) throws IOException {
+        private void file(String link, @Nullable Integer descriptor) throws IOException {
             String target = RootedTree.readLink(link);
             if (target == null) {
                 return;
@@ -94,7 +102,9 @@ record Holdings(
             } else if (target.startsWith("socket:[")) {
                 sockets.add(number(target));
             } else if (target.startsWith("anon_inode:")) {
-                watches |= target.contains("notify");
+                if (descriptor != null && target.contains("notify")) {
+                    watchers.add(descriptor);
+                }
                 asyncIo |= target.contains("io_uring");
             } else {
                 terminal |= target.startsWith("/dev/pts/")
@@ -102,6 +112,9 @@ record Holdings(
                         || target.equals("/dev/tty")
                         || target.equals("/dev/console");
                 paths.add(withoutDeleted(target));
+                if (descriptor != null && target.endsWith(DELETED)) {
+                    unnamed.add(descriptor);
+                }
                 Long inode = inode(link);
                 if (inode != null) {
                     inodes.add(inode);

@@ -3,6 +3,7 @@ package dev.crab.runtime.inspector;
 /** What the programs can see of a sandbox; {@code enum mark} in bpf/lib/shared.h, by the same names. */
 enum KernelMark {
     PATH_CALL,
+    TRUNCATE,
     FILE_WRITE,
     INODE_DIRTY,
     MEMORY_FILE,
@@ -26,6 +27,16 @@ enum KernelMark {
             case PATH_CALL, FILE_WRITE, INODE_DIRTY -> true;
             default -> blind();
         };
+    }
+
+    /** Whether this may have changed what is in a file that has no name any more. */
+    boolean nominatesUnnamedFiles() {
+        return this == MEMORY_FILE || nominatesFiles();
+    }
+
+    /** Whether content may have changed where no write to that very file was seen. */
+    boolean nominatesAnyContent() {
+        return this == TRUNCATE || blind();
     }
 
     /** Whether it is unknown what was done. */

@@ -20,6 +20,7 @@ final class SystemCalls {
         WRITE,
         ATTRIBUTE,
         PATH,
+        TRUNCATE,
         OPEN,
         OPENAT,
         OPENAT2,

@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -39,6 +40,8 @@ final class TracepointWatch implements TurnInspector.Watch {
     private @Nullable TurnEffects judged;
     private long base;
     private long judgedEpoch;
+    private long baseTime;
+    private long judgedTime;
     private long scanEpoch;
     private boolean scanned;
     private boolean inTurn;
@@ -59,6 +62,7 @@ final class TracepointWatch implements TurnInspector.Watch {
                     != Processes.pidNamespace((int) ProcessHandle.current().pid());
             map = programs.follow(cgroupId, target.initPid(), pidNamespace, own);
             this.touched = map;
+            this.baseTime = HeldObjects.now();
             this.base = programs.advance();
             this.survivors = Processes.list(target.cgroup(), target.initPid());
             for (ProcessRef survivor : survivors) {
@@ -90,6 +94,7 @@ final class TracepointWatch implements TurnInspector.Watch {
     @Override
     public synchronized TurnEffects judge() {
         requireOpen();
+        judgedTime = HeldObjects.now();
         judgedEpoch = programs.advance();
         Evidence evidence = gather(judgedEpoch);
         endTurn();
@@ -102,6 +107,7 @@ final class TracepointWatch implements TurnInspector.Watch {
     public synchronized void rebase() {
         requireOpen();
         if (judged == null || judged.effect() != Effect.NONE) {
+            judgedTime = HeldObjects.now();
             judgedEpoch = programs.advance();
             try {
                 // Only what the baseline is made of: the sandbox stands still for it.
@@ -115,6 +121,7 @@ final class TracepointWatch implements TurnInspector.Watch {
             holdings.clear();
         }
         base = judgedEpoch;
+        baseTime = judgedTime;
         files.rebase();
         scanned = false;
         judged = null;
@@ -203,14 +210,26 @@ final class TracepointWatch implements TurnInspector.Watch {
         Programs.Objects objects = look.suspect() || asksForObjects(seen.marks(), living)
                 ? programs.touched(touched, base)
                 : new Programs.Objects(Set.of(), Set.of(), Set.of(), Set.of());
-        boolean anyWritten =
-                seen.marks().stream().anyMatch(KernelMark::blind) || !look.ran().isEmpty();
+        boolean anyWritten = seen.marks().stream().anyMatch(KernelMark::nominatesAnyContent)
+                || !look.ran().isEmpty();
         List<FileChange> changes = look.suspect() ? files.changes(objects.files(), anyWritten) : List.of();
 
         look.ran().forEach(holdings::remove);
         for (ProcessRef survivor : living) {
             // What a process holds changes only when it runs, so that one look lasts until then.
             holdings.computeIfAbsent(survivor, Holdings::of);
+        }
+        Set<ProcessRef> unnamedTouched = new HashSet<>();
+        Set<ProcessRef> notified = new HashSet<>();
+        boolean unnamedSuspect = seen.marks().stream().anyMatch(KernelMark::nominatesUnnamedFiles);
+        for (ProcessRef survivor : living) {
+            HeldObjects held = new HeldObjects(survivor, Objects.requireNonNull(holdings.get(survivor)));
+            if (unnamedSuspect && held.unnamedFileChanged(baseTime, objects.files())) {
+                unnamedTouched.add(survivor);
+            }
+            if (held.hasNotifications()) {
+                notified.add(survivor);
+            }
         }
         Set<Long> sockets = new HashSet<>(objects.sockets());
         if (!programs.seesSockets() && seen.marks().contains(KernelMark.SOCKET)) {
@@ -226,6 +245,8 @@ final class TracepointWatch implements TurnInspector.Watch {
                 look.signalled(),
                 new Evidence.Touched(objects.pipes(), sockets, objects.memoryFiles()),
                 Map.copyOf(holdings),
+                unnamedTouched,
+                notified,
                 changes,
                 null);
     }

@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 
 /**
- * Another process, to look at its sockets: pidfd_open(2), pidfd_getfd(2), Linux 5.6. Not thread-safe.
+ * Another process, to look at what it holds open: pidfd_open(2), pidfd_getfd(2), Linux 5.6. Not thread-safe.
  *
  * <p>A socket tells by itself what it is bound to. The tables in {@code /proc/PID/net} would have to be read whole, which takes as long
  * as the host's hash tables are large, and hold lines that a process has chosen.
@@ -57,6 +57,19 @@ public final class PeerProcess implements AutoCloseable {
                         case LibC.AF_UNIX -> new Listener("unix", name(address, length.getValue()), 0);
                         default -> new Listener("family-" + domain, "-", 0);
                     });
+        } catch (LastErrorException e) {
+            throw Errno.of("descriptor " + descriptor + " of another process", e);
+        }
+    }
+
+    /** Bytes that wait to be read from one of its descriptors. */
+    public int queued(int descriptor) throws IOException {
+        try (NativeFd copy = new NativeFd(LibC.C
+                        .syscall(new NativeLong(LibC.SYS_PIDFD_GETFD), pidfd.number(), descriptor, 0)
+                        .intValue());
+                Memory count = new Memory(4)) {
+            LibC.C.ioctl(copy.number(), new NativeLong(LibC.FIONREAD), count);
+            return count.getInt(0);
         } catch (LastErrorException e) {
             throw Errno.of("descriptor " + descriptor + " of another process", e);
         }

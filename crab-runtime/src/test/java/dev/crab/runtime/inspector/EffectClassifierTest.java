@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class EffectClassifierTest {
     private static final ProcessRef SURVIVOR = new ProcessRef(100, 1, 7, "server");
     private static final Holdings NOTHING =
-            new Holdings(Set.of(), Set.of(), Set.of(), Set.of(), false, false, false, false, true);
+            new Holdings(Set.of(), Set.of(), Set.of(), Set.of(), Set.of(), Set.of(), false, false, false, true);
 
     private static Evidence evidence(
             Set<KernelMark> marks,
@@ -31,6 +31,8 @@ class EffectClassifierTest {
                 Set.of(),
                 touched,
                 holdings,
+                Set.of(),
+                Set.of(),
                 changes,
                 null);
     }
@@ -61,7 +63,7 @@ class EffectClassifierTest {
                         evidence(EnumSet.of(mark), Evidence.Touched.NOTHING, Map.of(SURVIVOR, NOTHING), List.of()))
                 .effect();
         Effect expected = switch (mark) {
-            case PATH_CALL, FILE_WRITE, INODE_DIRTY, MEMORY_FILE, PIPE, SOCKET, TERMINAL -> Effect.NONE;
+            case PATH_CALL, TRUNCATE, FILE_WRITE, INODE_DIRTY, MEMORY_FILE, PIPE, SOCKET, TERMINAL -> Effect.NONE;
             case OTHER_PROCESS, IPC, MOUNT, KERNEL -> Effect.PROCESSES;
             case ASYNC_IO, UNKNOWN_CALL, FOREIGN_ABI, UNREADABLE, OVERFLOW, LEFT_CGROUP -> Effect.FULL;
         };
@@ -79,7 +81,8 @@ class EffectClassifierTest {
 
     @Test
     void socketOfUnknownHolder_countsForEverySurvivorWithASocket() {
-        Holdings socket = new Holdings(Set.of(), Set.of(), Set.of(), Set.of(9L), false, false, false, false, true);
+        Holdings socket =
+                new Holdings(Set.of(), Set.of(), Set.of(), Set.of(9L), Set.of(), Set.of(), false, false, false, true);
         Evidence.Touched unknown = new Evidence.Touched(Set.of(), Set.of(0L), Set.of());
         assertThat(rules(EffectClassifier.classify(
                         evidence(Set.of(KernelMark.SOCKET), unknown, Map.of(SURVIVOR, socket), List.of()))))
@@ -91,7 +94,8 @@ class EffectClassifierTest {
 
     @Test
     void terminalTouched_besideSurvivorOnATerminal_isProcesses() {
-        Holdings terminal = new Holdings(Set.of(), Set.of(), Set.of(), Set.of(), true, false, false, false, true);
+        Holdings terminal =
+                new Holdings(Set.of(), Set.of(), Set.of(), Set.of(), Set.of(), Set.of(), true, false, false, true);
         assertThat(rules(EffectClassifier.classify(evidence(
                         Set.of(KernelMark.TERMINAL), Evidence.Touched.NOTHING, Map.of(SURVIVOR, terminal), List.of()))))
                 .containsExactly("terminal-held-by-survivor");

@@ -47,6 +47,9 @@ record TurnKind(String name, String before, String turn, Effect effect, String r
 
     private static final String IDLE = "K idle";
 
+    /** The survivor's descriptor of a file without a name. */
+    private static final String UNNAMED = "$(find /proc/$S/fd -lname '*(deleted)')";
+
     static List<TurnKind> all() {
         return List.of(
                 none("nothing", "", "true"),
@@ -76,6 +79,11 @@ record TurnKind(String name, String before, String turn, Effect effect, String r
                 files("append", FILE, "echo x >> f"),
                 files("overwriteOfSameLength", FILE, "echo 9 | dd of=f conv=notrunc bs=1 count=1 status=none"),
                 files("writeWithTimesPutBack", FILE, "K pwrite-mtime f"),
+                files(
+                        "truncatedThereAndBackByPathWithTimesPutBack",
+                        FILE,
+                        "python3 -c 'import os; s = os.stat(\"f\"); os.truncate(\"f\", 1); os.truncate(\"f\", s.st_size);"
+                                + " os.utime(\"f\", ns=(s.st_atime_ns, s.st_mtime_ns))'"),
                 files("touchAlone", FILE, "touch -d @900000000 f"),
                 files("futimens", FILE, "K futimens f"),
                 files("truncate", FILE, "truncate -s 100 f"),
@@ -131,6 +139,26 @@ record TurnKind(String name, String before, String turn, Effect effect, String r
                 processes("writeToOtherMemory", IDLE, "K write-vm $S", "other-process-changed"),
                 processes("writeToProcMem", IDLE, "K write-mem $S", "kernel-state"),
                 processes("writeToMemfdOfSurvivor", "K memfd", "K write-memfd $S", "memory-file-held-by-survivor"),
+                processes(
+                        "memfdOfSurvivorTruncatedByPath",
+                        "K memfd",
+                        "python3 -c 'import os, sys; os.truncate(sys.argv[1], 9)' " + UNNAMED,
+                        "unnamed-file-held-by-survivor"),
+                processes(
+                        "deletedFileOfSurvivorWritten",
+                        FILE + "; K hold f r; rm f",
+                        "echo x >> " + UNNAMED,
+                        "unnamed-file-held-by-survivor"),
+                processes(
+                        "deletedFileOfSurvivorTruncatedByPath",
+                        FILE + "; K hold f r; rm f",
+                        "python3 -c 'import os, sys; os.truncate(sys.argv[1], 9)' " + UNNAMED,
+                        "unnamed-file-held-by-survivor"),
+                processes(
+                        "watcherOfDirectoryToldOfTemporaryFile",
+                        "mkdir d; K watch d",
+                        "echo x > d/x; rm d/x",
+                        "watcher-notified"),
                 processes("dataLeftInFifo", "mkfifo p; K fifo p", "echo x > p", "pipe-held-by-survivor"),
                 processes("dataTakenFromFifo", "mkfifo p; K fifo p data", "head -c 1 p", "pipe-held-by-survivor"),
                 processes("datagramLeft", "K udp", "K send-udp", "socket-held-by-survivor"),

@@ -1,0 +1,177 @@
+package dev.crab.samples.truth;
+
+import dev.crab.runtime.os.Cgroup;
+import dev.crab.runtime.os.Cgroups;
+import dev.crab.runtime.sandbox.ExecRequest;
+import dev.crab.runtime.sandbox.ExecResult;
+import dev.crab.runtime.sandbox.SandboxFactory;
+import dev.crab.runtime.sandbox.SandboxFactory.Place;
+import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
+import dev.crab.runtime.sandbox.SandboxImage;
+import dev.crab.runtime.sandbox.SandboxProcesses;
+import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.snapshot.Volume;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+/** A real sandbox on a file system under test, with the puppet in it, and the host's grip on it. Not thread-safe. */
+final class Arena implements AutoCloseable {
+    /** Where the puppet lies within the sandbox. */
+    static final String PUPPET = "/" + NativeProgram.PUPPET.fileName();
+
+    /** What the names of its sandboxes begin with. */
+    static final String PREFIX = "truth-";
+
+    private static final Duration PATIENCE = Duration.ofSeconds(10);
+    private static final Duration RESTLESS = Duration.ofMillis(300);
+
+    private final Ground.Type type;
+    private final Place place;
+    private final RunningSandbox sandbox;
+    private final Cgroup cgroup;
+
+    /**
+     * Makes and starts the sandbox.
+     *
+     * @param ground holds its writable layer
+     * @param image directory of the root file system below it
+     * @param factory makes it
+     */
+    Arena(Ground ground, Path image, SandboxFactory factory) throws IOException {
+        this.type = ground.type();
+        String id = PREFIX + UUID.randomUUID();
+        Volume volume = new Volume(id, ground.directory().resolve(id));
+        Files.createDirectories(volume.upper());
+        Files.createDirectories(volume.work());
+        SandboxSpec spec = SandboxSpec.defaults().withImage(new SandboxImage.Directory(image));
+        this.place = factory.prepare(id, spec, volume);
+        try {
+            NativeProgram.PUPPET.install(place.root());
+            this.sandbox = place.start();
+        } catch (IOException | RuntimeException e) {
+            place.close();
+            throw e;
+        }
+        this.cgroup = Cgroups.detect().group(id);
+    }
+
+    Ground.Type fileSystem() {
+        return type;
+    }
+
+    SandboxProcesses processes() {
+        return sandbox.processes();
+    }
+
+    /** Runs a line of bash in that directory. */
+    ExecResult bash(String directory, String line) {
+        return sandbox.exec(ExecRequest.of("/bin/bash", "-c", line).withWorkingDirectory(directory));
+    }
+
+    /** Has the puppet perform operations in that directory. */
+    ExecResult puppet(String directory, List<String> operations) {
+        List<String> command = new ArrayList<>(operations);
+        command.add(0, PUPPET);
+        return sandbox.exec(ExecRequest.of(command.toArray(String[]::new)).withWorkingDirectory(directory));
+    }
+
+    /** What is done while the sandbox is frozen. */
+    interface FrozenAction<T> {
+        T run() throws IOException;
+    }
+
+    /** Holds the sandbox still meanwhile. */
+    <T> T frozen(FrozenAction<T> action) throws IOException {
+        cgroup.freeze();
+        try {
+            return action.run();
+        } finally {
+            cgroup.thaw();
+        }
+    }
+
+    /** Ends every process but pid 1. */
+    void killSurvivors() throws IOException {
+        await(() -> {
+            List<Integer> left = survivors();
+            left.forEach(pid -> ProcessHandle.of(pid).ifPresent(ProcessHandle::destroyForcibly));
+            return left.isEmpty();
+        });
+    }
+
+    /** Waits until every survivor sleeps or is stopped, and none ran for that long; gives up soon, for some never rest. */
+    void awaitRest(Duration quiet) {
+        long deadline = System.nanoTime() + RESTLESS.toNanos();
+        Map<Integer, String> before = runs();
+        while (System.nanoTime() < deadline) {
+            boolean asleep = before.values().stream().allMatch(run -> run.startsWith("S") || run.startsWith("T"));
+            LockSupport.parkNanos(asleep ? quiet.toNanos() : 100_000);
+            if (asleep && quiet.isZero()) {
+                return;
+            }
+            Map<Integer, String> now = runs();
+            if (asleep && now.equals(before)) {
+                return;
+            }
+            before = now;
+        }
+    }
+
+    /** By survivor: its state, and how long it has run and waited. */
+    private Map<Integer, String> runs() {
+        Map<Integer, String> runs = new HashMap<>();
+        for (int pid : survivors()) {
+            try {
+                String stat = text(pid, "stat");
+                runs.put(pid, stat.substring(stat.lastIndexOf(')') + 2) + text(pid, "schedstat"));
+            } catch (NoSuchFileException e) {
+                runs.put(pid, "gone");
+            } catch (IOException e) {
+                runs.put(pid, "going");
+            }
+        }
+        return runs;
+    }
+
+    private static String text(int pid, String file) throws IOException {
+        return Files.readString(Path.of("/proc", Integer.toString(pid), file), StandardCharsets.ISO_8859_1);
+    }
+
+    private List<Integer> survivors() {
+        try {
+            return cgroup.processes().stream()
+                    .filter(pid -> pid != processes().initPid())
+                    .toList();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static void await(BooleanSupplier condition) throws IOException {
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() > deadline) {
+                throw new IOException("the sandbox's processes do not end");
+            }
+            LockSupport.parkNanos(200_000);
+        }
+    }
+
+    @Override
+    public void close() {
+        sandbox.close();
+        place.close();
+    }
+}
