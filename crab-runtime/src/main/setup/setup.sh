@@ -23,6 +23,18 @@ check_platform() {
     [[ $(uname -s) == Linux && $(uname -m) == x86_64 ]] || fail PLATFORM_UNSUPPORTED \
         "Crab does not run on $(uname -s) $(uname -m)" "its native parts are built for Linux on x86_64 only" \
         "use such a machine"
+    check_root
+}
+
+# CRIU does not work in a chroot: a process's root has to be that of its mount namespace. Joining the namespace that one
+# is in goes to that root, so that the two can be compared. Only root may do it; who is not, is told so later.
+check_root() {
+    local here there
+    ((EUID == 0)) && have nsenter || return 0
+    here=$(stat -c %d:%i /) && there=$(nsenter --mount=/proc/self/ns/mnt stat -c %d:%i /) || return 0
+    [[ $here == "$there" ]] || fail PLATFORM_UNSUPPORTED "Crab does not run in a chroot" \
+        "CRIU can neither dump nor restore below a root that is not its mount namespace's" \
+        "use a machine or a container (pivot_root)"
 }
 
 # Not "ldconfig | grep -q": grep leaves at the first match, ldconfig dies of the closed pipe, and pipefail calls that

@@ -110,6 +110,20 @@ public final class CrabRuntime implements AutoCloseable {
         parts().sessions().remove(sessionId);
     }
 
+    /**
+     * Ends what the sandbox of a session still runs after its owner has died. What was committed stays: opening the session brings the
+     * sandbox back as at the last commit, as it would have without this call.
+     *
+     * @throws CrabException NAME_INVALID; SESSION_UNKNOWN; SESSION_LOCKED while anybody, this process included, has it open; IO_FAILED
+     */
+    public void stop(String sessionId) {
+        Names.session(sessionId);
+        if (!Files.isDirectory(data().session(sessionId))) {
+            throw CheckpointStore.unknown(data(), sessionId);
+        }
+        parts().sessions().stop(sessionId);
+    }
+
     /** Names of the sessions in the data directory, sorted. */
     public List<String> sessions() {
         return data().sessions();

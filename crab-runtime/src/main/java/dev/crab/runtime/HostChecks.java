@@ -10,18 +10,24 @@ import dev.crab.runtime.inspector.TurnInspector;
 import dev.crab.runtime.os.Cgroups;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** The prerequisites, one method each. Each looks at the thing itself: programs are loaded and asked, not looked up in a list. */
 final class HostChecks {
+    /** Nothing can be stored in these. */
+    private static final Set<String> KERNEL_FILE_SYSTEMS = Set.of(
+            "proc", "sysfs", "cgroup", "cgroup2", "debugfs", "tracefs", "devtmpfs", "bpf", "securityfs", "configfs");
+
     private static final int CAP_SYS_ADMIN = 21;
     private static final long ROOM_BYTES = 1L << 30;
     private static final String SETUP = "run ./crab setup";
@@ -158,6 +164,10 @@ final class HostChecks {
 
     private Check btrfs() {
         Path existing = existing(config.data());
+        String obstacle = unusable(existing);
+        if (obstacle != null) {
+            return missing("btrfs", obstacle, "see data-directory", ErrorCode.BTRFS_MISSING);
+        }
         try {
             if (Files.getFileStore(existing).type().equals("btrfs")) {
                 return ok("btrfs", existing + " is on btrfs");
@@ -182,13 +192,33 @@ final class HostChecks {
                 : missing("btrfs", "missing: " + String.join(", ", lacks), SETUP, ErrorCode.BTRFS_MISSING);
     }
 
+    /** What stands in the way of a data directory there; null if nothing does. */
+    private @Nullable String unusable(Path existing) {
+        if (!Files.isDirectory(existing)) {
+            return existing + " is not a directory";
+        }
+        try {
+            FileStore store = Files.getFileStore(existing);
+            if (KERNEL_FILE_SYSTEMS.contains(store.type())) {
+                return existing + " is the kernel's (" + store.type() + ")";
+            }
+            if (store.isReadOnly()) {
+                return existing + " is on a read-only file system";
+            }
+        } catch (IOException e) {
+            return "the file system of " + existing + " cannot be told: " + e.getMessage();
+        }
+        return Files.isWritable(existing) ? null : existing + " cannot be written to by this user";
+    }
+
     private Check dataDirectory() {
         Path existing = existing(config.data());
-        if (!Files.isDirectory(existing) || !Files.isWritable(existing)) {
+        String obstacle = unusable(existing);
+        if (obstacle != null) {
             return missing(
                     "data-directory",
-                    existing + (Files.isDirectory(existing) ? " cannot be written to" : " is not a directory"),
-                    "run as root, or set crab.data to another directory",
+                    obstacle,
+                    "set crab.data (--data) to a directory on a disk that can be written to, and run as root",
                     ErrorCode.DATA_DIRECTORY_UNUSABLE);
         }
         try {
@@ -211,7 +241,7 @@ final class HostChecks {
         // The data directory is its owner's alone: another user cannot tell.
         return Files.exists(config.data()) && !Files.isExecutable(config.data())
                 ? warning("image", "this user cannot look into " + config.data(), "run the doctor as root")
-                : warning("image", "the Debian image has not been built; a sandbox needs it or one of your own", SETUP);
+                : warning("image", "no Debian image here: a sandbox needs one of your own, or this one", SETUP);
     }
 
     private static boolean knowsFileSystem(String name) {

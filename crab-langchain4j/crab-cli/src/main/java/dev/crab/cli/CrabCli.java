@@ -18,7 +18,14 @@ import picocli.CommandLine.Spec;
         name = "crab",
         description = "Looks after the sessions of Crab's data directory, and at the host.",
         mixinStandardHelpOptions = true,
-        subcommands = {DoctorCommand.class, SessionsCommand.class, ShowCommand.class, VerifyCommand.class})
+        subcommands = {
+            DoctorCommand.class,
+            SessionsCommand.class,
+            ShowCommand.class,
+            VerifyCommand.class,
+            StopCommand.class,
+            DeleteCommand.class
+        })
 public final class CrabCli implements Runnable {
     static final int DONE = 0;
     static final int REFUSED = 1;

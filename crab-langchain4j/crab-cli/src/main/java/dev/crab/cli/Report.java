@@ -1,9 +1,11 @@
 package dev.crab.cli;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.CrabConfig;
 import dev.crab.runtime.CrabRuntime;
 import java.io.PrintWriter;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
@@ -44,6 +46,17 @@ abstract class Report implements Callable<Integer> {
                 chosen == null
                         ? Map.of()
                         : Map.of(CrabConfig.DATA, chosen.toAbsolutePath().toString()));
+    }
+
+    /** Says what was done to which sessions. */
+    void report(String what, List<String> sessions) {
+        if (json) {
+            ObjectNode document = Json.object();
+            sessions.forEach(document.putArray(what)::add);
+            out().println(Json.text(document));
+        } else {
+            sessions.forEach(session -> out().println(what + " " + session));
+        }
     }
 
     CrabRuntime runtime() {

@@ -18,6 +18,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.Optional;
@@ -120,6 +121,50 @@ class CrabCliTest {
         assertThat(json.status()).isEqualTo(1);
         assertThat(json.json().path("damaged").asInt()).isEqualTo(1);
         assertThat(crab("verify", here()).status()).isZero();
+    }
+
+    @Test
+    void stop_endsWhatAKilledProgramLeftAndDelete_removesTheSession() throws IOException, InterruptedException {
+        Path image = Path.of(CrabRuntime.builder().build().config().data().toString(), "images", "debian");
+        Process killed = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        LeavesASandbox.class.getName(),
+                        data.toString(),
+                        "two",
+                        image.toString())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        long left = Long.parseLong(killed.inputReader().readLine());
+        assertThat(crab("stop", "two", here())).satisfies(answer -> {
+            assertThat(answer.status()).isEqualTo(1);
+            assertThat(answer.err()).startsWith("SESSION_LOCKED");
+        });
+        killed.destroyForcibly().waitFor();
+        assertThat(commandLine(left)).contains("crab-init");
+
+        assertThat(crab("stop", "two", here()).out()).isEqualTo("stopped two\n");
+        assertThat(commandLine(left)).isEmpty();
+        assertThat(crab("sessions", here()).out()).contains("two ");
+
+        assertThat(crab("delete", "two", "--json", here())
+                        .json()
+                        .path("deleted")
+                        .path(0)
+                        .asText())
+                .isEqualTo("two");
+        assertThat(crab("sessions", here()).out()).doesNotContain("two ");
+        assertThat(crab("delete", "two", here()).err()).startsWith("SESSION_UNKNOWN");
+    }
+
+    /** Empty if the process has ended, reaped or not. */
+    private static String commandLine(long pid) throws IOException {
+        try {
+            return Files.readString(Path.of("/proc/" + pid + "/cmdline"));
+        } catch (NoSuchFileException e) {
+            return "";
+        }
     }
 
     @Test

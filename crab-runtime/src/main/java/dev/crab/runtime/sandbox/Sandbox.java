@@ -1,5 +1,6 @@
 package dev.crab.runtime.sandbox;
 
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 
@@ -39,6 +40,11 @@ public interface Sandbox {
 
     /** Writes a file without a shell: temporary file in the same directory, then rename; parent directories are made; mode 0644 if new. */
     void writeFile(String path, byte[] content);
+
+    /** As {@link #writeFile(String, byte[])}, with text in UTF-8. */
+    default void writeFile(String path, String text) {
+        writeFile(path, text.getBytes(StandardCharsets.UTF_8));
+    }
 
     /** Lists a directory without a shell, sorted by name. */
     List<FileEntry> listFiles(String path);

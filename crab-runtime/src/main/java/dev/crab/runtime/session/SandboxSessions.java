@@ -61,6 +61,10 @@ public final class SandboxSessions implements AutoCloseable {
      *
      * @throws CrabException SESSION_UNKNOWN; SESSION_LOCKED while anybody, this process included, has it open; IO_FAILED
      */
+    public void stop(String id) {
+        SessionRemoval.stop(services, id);
+    }
+
     public void remove(String id) {
         SessionRemoval.remove(services, id);
     }

@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Removes a session for good: what a dead owner left running, then everything durable.
+ * Ends a session from outside: its sandbox alone, or for good. For good means: what a dead owner left running, then everything durable.
  *
  * <p>The journal goes first, as the only thing that says what was committed: a removal that a crash breaks off leaves a session without
  * any turn, whose leftovers the next opening or removal takes away, and never one whose last commit names what is gone. A journal or
@@ -58,6 +58,23 @@ final class SessionRemoval {
             deleteTree(directory);
         } catch (IOException e) {
             throw CrabException.io("session " + id + " cannot be removed", e);
+        }
+    }
+
+    /**
+     * Ends the sandbox that a dead owner left running; what was committed stays.
+     *
+     * @throws CrabException SESSION_UNKNOWN, SESSION_LOCKED, IO_FAILED
+     */
+    static void stop(SessionServices services, String id) {
+        DataDirectory data = services.data();
+        if (!Files.isDirectory(data.session(id), LinkOption.NOFOLLOW_LINKS)) {
+            throw CheckpointStore.unknown(data, id);
+        }
+        String sandboxId = data.prepare().sandbox(id);
+        StoreLock lock = StoreLock.acquire(data.lock(id), id);
+        try (lock) {
+            services.factory().sweep(sandboxId);
         }
     }
 
