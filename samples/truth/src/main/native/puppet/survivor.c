@@ -14,6 +14,7 @@
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/socket.h>
@@ -168,6 +169,16 @@ static long op_hear(char **w)
 	return got;
 }
 
+/* send-file SLOT PATH SIZE: the file's pages, and no copy of them */
+static long op_send_file(char **w)
+{
+	int fd = open(w[1], O_RDONLY | O_NONBLOCK);
+	long sent = sendfile(slots[slot(w[0])], fd, NULL, number(w[2]));
+
+	close(fd);
+	return sent;
+}
+
 static long op_seek(char **w) { return lseek(slots[slot(w[0])], number(w[1]), SEEK_SET); }
 static long op_flags(char **w) { return fcntl(slots[slot(w[0])], F_SETFL, (int)number(w[1])); }
 static long op_flock(char **w) { return flock(slots[slot(w[0])], number(w[1]) | LOCK_NB); }
@@ -286,7 +297,7 @@ static long op_exit(char **w) { _exit(number(w[0])); }
 
 const struct operation survivor_operations[] = {
 	{"spawn", 1, spawn},	       {"hold", 3, op_hold},	   {"release", 1, op_release}, {"say", 2, op_say},
-	{"hear", 2, op_hear},	       {"seek", 2, op_seek},	   {"flags", 2, op_flags},     {"flock", 2, op_flock},
+	{"hear", 2, op_hear},	       {"send-file", 3, op_send_file},	       {"seek", 2, op_seek},	   {"flags", 2, op_flags},     {"flock", 2, op_flock},
 	{"posix-lock", 2, op_posix_lock}, {"ofd-lock", 2, op_ofd_lock}, {"map", 3, op_map},	       {"poke", 3, op_poke},
 	{"unmap", 1, op_unmap},	       {"anon", 2, op_anon},	   {"mem", 2, op_mem},	       {"memfd", 1, op_memfd},
 	{"eventfd", 1, op_eventfd},    {"signal-eventfd", 2, op_signal_eventfd}, {"timerfd", 2, op_timerfd}, {"watch", 3, op_watch},

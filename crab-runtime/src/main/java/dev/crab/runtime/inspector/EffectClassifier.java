@@ -111,6 +111,9 @@ final class EffectClassifier {
         if (!evidence.unnamedTouched().isEmpty()) {
             because("unnamed-file-held-by-survivor", Effect.PROCESSES, evidence.unnamedTouched());
         }
+        if (!evidence.queued().isEmpty()) {
+            because("changed-file-in-channel", Effect.PROCESSES, evidence.queued());
+        }
         if (!evidence.notified().isEmpty()) {
             because("watcher-notified", Effect.PROCESSES, evidence.notified());
         }

@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param holdings what each survivor holds; a survivor that is missing was not looked at, because nothing asked for it
  * @param unnamedTouched survivors that hold a file without a name whose content or attributes changed
  * @param notified survivors that watch files and have been told of something
+ * @param queued survivors with data in a pipe or socket, which may be pages of a changed file; looked for where files changed
  * @param changes files that differ, or null if it could not be told
  * @param failure why evidence could not be gathered, or null
  */
@@ -34,6 +35,7 @@ record Evidence(
         Map<ProcessRef, Holdings> holdings,
         Set<ProcessRef> unnamedTouched,
         Set<ProcessRef> notified,
+        Set<ProcessRef> queued,
         @Nullable List<FileChange> changes,
         @Nullable String failure) {
 
@@ -58,6 +60,7 @@ record Evidence(
                 Set.of(),
                 Touched.NOTHING,
                 Map.of(),
+                Set.of(),
                 Set.of(),
                 Set.of(),
                 null,

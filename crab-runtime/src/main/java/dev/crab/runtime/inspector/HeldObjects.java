@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * What a survivor holds that no comparison of names finds: files without a name, which others reach through {@code /proc/PID/fd}, and
- * queues of what happened to the files that it watches. The survivor need not run for either to change.
+ * queues of what happened to the files that it watches, and files' pages on their way through a pipe or socket. The survivor need not run for either to change.
  *
  * @param survivor the process
  * @param holdings what it holds
@@ -54,17 +54,31 @@ record HeldObjects(ProcessRef survivor, Holdings holdings) {
     }
 
     /** Whether events wait in a queue by which it watches files. Readers find them, so that they are part of its state. */
-    boolean hasNotifications() throws IOException {
-        if (!holdings.watches()) {
+    boolean hasNotifications() {
+        return anyQueued(holdings.watchers());
+    }
+
+    /**
+     * Whether anything waits in a pipe or socket. splice(2) and sendfile(2) put a file's pages there and no copies, so that what is written
+     * to the file later is read from the channel.
+     */
+    boolean hasQueuedData() {
+        return anyQueued(holdings.channels());
+    }
+
+    private boolean anyQueued(Set<Integer> descriptors) {
+        if (descriptors.isEmpty()) {
             return false;
         }
         try (PeerProcess peer = PeerProcess.open(survivor.pid())) {
-            for (int descriptor : holdings.watchers()) {
+            for (int descriptor : descriptors) {
                 if (peer.queued(descriptor) > 0) {
                     return true;
                 }
             }
+            return false;
+        } catch (IOException e) {
+            return true; // closed since, or of a kind that does not tell
         }
-        return false;
     }
 }

@@ -8,6 +8,8 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -20,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param sockets inode numbers of sockets
  * @param terminal whether it holds a terminal
  * @param watchers descriptors by which it watches files (inotify, fanotify)
+ * @param channels descriptors of pipes, FIFOs and sockets
  * @param unnamed descriptors of files that have no name any more, or never had one: deleted, or in memory
  * @param asyncIo whether it holds io_uring or AIO contexts
  * @param sharedMapping whether it has a writable shared mapping of a file
@@ -32,6 +35,7 @@ record Holdings(
         Set<Long> sockets,
         Set<Integer> watchers,
         Set<Integer> unnamed,
+        Set<Integer> channels,
         boolean terminal,
         boolean asyncIo,
         boolean sharedMapping,
@@ -46,6 +50,10 @@ record Holdings(
     }
 
     private static final class Reader {
+        /** The type bits of a mode, and that of a FIFO (inode(7)). */
+        private static final int TYPE = 0170000;
+
+        private static final int FIFO = 0010000;
         private static final String DELETED = " (deleted)";
 
         private final ProcessRef process;
@@ -57,6 +65,7 @@ record Holdings(
         private boolean terminal;
         private final Set<Integer> watchers = new HashSet<>();
         private final Set<Integer> unnamed = new HashSet<>();
+        private final Set<Integer> channels = new HashSet<>();
         private boolean asyncIo;
         private boolean sharedMapping;
 
@@ -81,7 +90,17 @@ record Holdings(
                 complete = false;
             }
             return new Holdings(
-                    paths, inodes, pipes, sockets, watchers, unnamed, terminal, asyncIo, sharedMapping, complete);
+                    paths,
+                    inodes,
+                    pipes,
+                    sockets,
+                    watchers,
+                    unnamed,
+                    channels,
+                    terminal,
+                    asyncIo,
+                    sharedMapping,
+                    complete);
         }
 
         private List<String> descriptors() throws IOException {
@@ -99,8 +118,10 @@ record Holdings(
             }
             if (target.startsWith("pipe:[")) {
                 pipes.add(number(target));
+                channel(descriptor);
             } else if (target.startsWith("socket:[")) {
                 sockets.add(number(target));
+                channel(descriptor);
             } else if (target.startsWith("anon_inode:")) {
                 if (descriptor != null && target.contains("notify")) {
                     watchers.add(descriptor);
@@ -115,11 +136,29 @@ record Holdings(
                 if (descriptor != null && target.endsWith(DELETED)) {
                     unnamed.add(descriptor);
                 }
-                Long inode = inode(link);
-                if (inode != null) {
-                    inodes.add(inode);
-                    pipes.add(inode); // a FIFO is a file and a pipe
-                }
+                inode(link, descriptor);
+            }
+        }
+
+        /** What a link to a file leads to. */
+        private void inode(String link, @Nullable Integer descriptor) throws IOException {
+            Map<String, Object> file;
+            try {
+                file = Files.readAttributes(Path.of(link), "unix:ino,mode");
+            } catch (NoSuchFileException e) {
+                return;
+            }
+            Long inode = (Long) Objects.requireNonNull(file.get("ino"));
+            inodes.add(inode);
+            pipes.add(inode); // a FIFO is a file and a pipe
+            if (((Integer) Objects.requireNonNull(file.get("mode")) & TYPE) == FIFO) {
+                channel(descriptor);
+            }
+        }
+
+        private void channel(@Nullable Integer descriptor) {
+            if (descriptor != null) {
+                channels.add(descriptor);
             }
         }
 
@@ -151,14 +190,6 @@ record Holdings(
             inodes.add(Long.parseLong(maps, maps.lastIndexOf(' ', inodeEnd - 1) + 1, inodeEnd, 10));
             int permissions = maps.indexOf(' ', start) + 1;
             sharedMapping |= maps.startsWith("rw", permissions) && maps.charAt(permissions + 3) == 's';
-        }
-
-        private static @Nullable Long inode(String link) throws IOException {
-            try {
-                return (Long) Files.getAttribute(Path.of(link), "unix:ino");
-            } catch (NoSuchFileException e) {
-                return null;
-            }
         }
 
         private static long number(String target) {

@@ -221,11 +221,16 @@ final class TracepointWatch implements TurnInspector.Watch {
         }
         Set<ProcessRef> unnamedTouched = new HashSet<>();
         Set<ProcessRef> notified = new HashSet<>();
+        Set<ProcessRef> queued = new HashSet<>();
+        boolean filesChanged = changes == null || !changes.isEmpty();
         boolean unnamedSuspect = seen.marks().stream().anyMatch(KernelMark::nominatesUnnamedFiles);
         for (ProcessRef survivor : living) {
             HeldObjects held = new HeldObjects(survivor, Objects.requireNonNull(holdings.get(survivor)));
             if (unnamedSuspect && held.unnamedFileChanged(baseTime, objects.files())) {
                 unnamedTouched.add(survivor);
+            }
+            if (filesChanged && held.hasQueuedData()) {
+                queued.add(survivor);
             }
             if (held.hasNotifications()) {
                 notified.add(survivor);
@@ -247,6 +252,7 @@ final class TracepointWatch implements TurnInspector.Watch {
                 Map.copyOf(holdings),
                 unnamedTouched,
                 notified,
+                queued,
                 changes,
                 null);
     }

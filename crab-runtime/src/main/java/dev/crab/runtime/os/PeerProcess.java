@@ -62,7 +62,7 @@ public final class PeerProcess implements AutoCloseable {
         }
     }
 
-    /** Bytes that wait to be read from one of its descriptors. */
+    /** Bytes that wait to be read from one of its descriptors; none where nothing can be read, as from a listening socket. */
     public int queued(int descriptor) throws IOException {
         try (NativeFd copy = new NativeFd(LibC.C
                         .syscall(new NativeLong(LibC.SYS_PIDFD_GETFD), pidfd.number(), descriptor, 0)
@@ -71,6 +71,9 @@ public final class PeerProcess implements AutoCloseable {
             LibC.C.ioctl(copy.number(), new NativeLong(LibC.FIONREAD), count);
             return count.getInt(0);
         } catch (LastErrorException e) {
+            if (e.getErrorCode() == LibC.EINVAL) {
+                return 0;
+            }
             throw Errno.of("descriptor " + descriptor + " of another process", e);
         }
     }

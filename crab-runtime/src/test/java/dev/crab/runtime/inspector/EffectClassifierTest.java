@@ -13,8 +13,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 class EffectClassifierTest {
     private static final ProcessRef SURVIVOR = new ProcessRef(100, 1, 7, "server");
-    private static final Holdings NOTHING =
-            new Holdings(Set.of(), Set.of(), Set.of(), Set.of(), Set.of(), Set.of(), false, false, false, true);
+    private static final Holdings NOTHING = new Holdings(
+            Set.of(), Set.of(), Set.of(), Set.of(), Set.of(), Set.of(), Set.of(), false, false, false, true);
 
     private static Evidence evidence(
             Set<KernelMark> marks,
@@ -31,6 +31,7 @@ class EffectClassifierTest {
                 Set.of(),
                 touched,
                 holdings,
+                Set.of(),
                 Set.of(),
                 Set.of(),
                 changes,
@@ -81,8 +82,8 @@ class EffectClassifierTest {
 
     @Test
     void socketOfUnknownHolder_countsForEverySurvivorWithASocket() {
-        Holdings socket =
-                new Holdings(Set.of(), Set.of(), Set.of(), Set.of(9L), Set.of(), Set.of(), false, false, false, true);
+        Holdings socket = new Holdings(
+                Set.of(), Set.of(), Set.of(), Set.of(9L), Set.of(), Set.of(), Set.of(), false, false, false, true);
         Evidence.Touched unknown = new Evidence.Touched(Set.of(), Set.of(0L), Set.of());
         assertThat(rules(EffectClassifier.classify(
                         evidence(Set.of(KernelMark.SOCKET), unknown, Map.of(SURVIVOR, socket), List.of()))))
@@ -94,8 +95,8 @@ class EffectClassifierTest {
 
     @Test
     void terminalTouched_besideSurvivorOnATerminal_isProcesses() {
-        Holdings terminal =
-                new Holdings(Set.of(), Set.of(), Set.of(), Set.of(), Set.of(), Set.of(), true, false, false, true);
+        Holdings terminal = new Holdings(
+                Set.of(), Set.of(), Set.of(), Set.of(), Set.of(), Set.of(), Set.of(), true, false, false, true);
         assertThat(rules(EffectClassifier.classify(evidence(
                         Set.of(KernelMark.TERMINAL), Evidence.Touched.NOTHING, Map.of(SURVIVOR, terminal), List.of()))))
                 .containsExactly("terminal-held-by-survivor");

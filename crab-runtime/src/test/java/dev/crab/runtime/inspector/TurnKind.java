@@ -170,6 +170,12 @@ record TurnKind(String name, String before, String turn, Effect effect, String r
                 processes("sysctl", "", "echo other > /proc/sys/kernel/domainname", "kernel-state"),
                 processes("mount", "", "K mount", "mount"),
                 //
+                full(
+                        "fileSplicedIntoPipeOfSurvivorThenWritten",
+                        FILE + "; mkfifo p; K fifo p; python3 -c 'import os; os.splice(os.open(\"f\", 0),"
+                                + " os.open(\"p\", os.O_RDWR), 9)'",
+                        "echo 9 | dd of=f conv=notrunc bs=1 count=1 status=none",
+                        "changed-file-in-channel"),
                 full("unlistedCall", "", "K unlisted-call", "unknown-call"),
                 full("foreignAbi", FILE, "K int80-unlink f", "foreign-abi"),
                 full("ioUring", "", "K io-uring", "async-io"),

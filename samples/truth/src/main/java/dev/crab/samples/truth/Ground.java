@@ -15,14 +15,14 @@ import java.util.stream.Stream;
 final class Ground implements AutoCloseable {
     /** The types of file system that are tested. */
     enum Type {
-        BTRFS(List.of("mkfs.btrfs", "-q", "-f")),
-        EXT4(List.of("mkfs.ext4", "-q", "-F")),
-        XFS(List.of("mkfs.xfs", "-q", "-f")),
-        TMPFS(List.of());
+        BTRFS("mkfs.btrfs -q -f"),
+        EXT4("mkfs.ext4 -q -F"),
+        XFS("mkfs.xfs -q -f"),
+        TMPFS("");
 
-        private final List<String> maker;
+        private final String maker;
 
-        Type(List<String> maker) {
+        Type(String maker) {
             this.maker = maker;
         }
 
@@ -56,7 +56,7 @@ final class Ground implements AutoCloseable {
             return;
         }
         Host.run("truncate", "-s", SIZE, image.toString());
-        ArrayList<String> maker = new ArrayList<>(type.maker);
+        ArrayList<String> maker = new ArrayList<>(List.of(type.maker.split(" ", -1)));
         maker.add(image.toString());
         Host.run(maker.toArray(String[]::new));
         Host.run("mount", "-o", "loop,noatime", image.toString(), directory.toString());

@@ -16,8 +16,8 @@ final class RandomSource implements TurnSource {
     private final int turns;
     private final Consumer<String> shrunk;
 
-    /** An operation, and whether it belongs to the turn that fails or to one before it. */
-    private record Step(boolean inTurn, String operation) {}
+    /** An operation, and the number of the program that it belongs to: since the scene was set, the last of them being the turn. */
+    private record Step(int program, String operation) {}
 
     /**
      * A source of that many turns.
@@ -40,15 +40,16 @@ final class RandomSource implements TurnSource {
                 harness.prepare(() -> Scene.set(harness.arena()));
                 played.clear();
             }
+            int number = i;
             List<String> program = generator.program();
             LabelledTurn turn = observe(harness, program);
             labelled.accept(turn);
             if (turn.isMiss()) {
-                shrunk.accept(shrink(harness, turn, played, program));
+                shrunk.accept(shrink(harness, turn, played, number, program));
                 harness.prepare(() -> Scene.set(harness.arena()));
                 played.clear();
             } else {
-                program.forEach(operation -> played.add(new Step(false, operation)));
+                program.forEach(operation -> played.add(new Step(number, operation)));
             }
         }
     }
@@ -58,32 +59,39 @@ final class RandomSource implements TurnSource {
                 CATEGORY, String.join("; ", program), () -> harness.arena().puppet(Scene.DIRECTORY, program));
     }
 
-    private String shrink(Harness harness, LabelledTurn turn, List<Step> played, List<String> program)
+    private String shrink(Harness harness, LabelledTurn turn, List<Step> played, int number, List<String> program)
             throws IOException {
         List<Step> steps = new ArrayList<>(played);
-        program.forEach(operation -> steps.add(new Step(true, operation)));
+        program.forEach(operation -> steps.add(new Step(number, operation)));
         String heading = "- seed " + seed + ", " + turn.fileSystem().label() + ": ";
-        if (!misses(harness, steps)) {
+        if (!misses(harness, steps, number)) {
             return heading + "not shown again by " + turn.name();
         }
-        List<Step> smallest = Shrinker.shrink(steps, some -> misses(harness, some), ATTEMPTS);
-        return heading + "before: " + operations(smallest, false) + "; turn: " + operations(smallest, true);
+        List<Step> smallest = Shrinker.shrink(steps, some -> misses(harness, some, number), ATTEMPTS);
+        return heading + "before: " + before(smallest, number) + "; turn: " + operations(smallest, number);
     }
 
-    private static boolean misses(Harness harness, List<Step> steps) throws IOException {
-        List<String> before = operations(steps, false);
+    private static boolean misses(Harness harness, List<Step> steps, int number) throws IOException {
         harness.prepare(() -> {
             Scene.set(harness.arena());
-            if (!before.isEmpty()) {
-                harness.arena().puppet(Scene.DIRECTORY, before);
-            }
+            before(steps, number).forEach(program -> harness.arena().puppet(Scene.DIRECTORY, program));
         });
-        return observe(harness, operations(steps, true)).isMiss();
+        return observe(harness, operations(steps, number)).isMiss();
     }
 
-    private static List<String> operations(List<Step> steps, boolean inTurn) {
+    /** The programs before the turn, each to be run by a process of its own as it was. */
+    private static List<List<String>> before(List<Step> steps, int number) {
         return steps.stream()
-                .filter(step -> step.inTurn() == inTurn)
+                .map(Step::program)
+                .filter(program -> program != number)
+                .distinct()
+                .map(program -> operations(steps, program))
+                .toList();
+    }
+
+    private static List<String> operations(List<Step> steps, int program) {
+        return steps.stream()
+                .filter(step -> step.program() == program)
                 .map(Step::operation)
                 .toList();
     }

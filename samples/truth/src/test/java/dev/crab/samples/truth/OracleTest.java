@@ -113,7 +113,7 @@ class OracleTest {
     @ParameterizedTest
     @CsvSource({
         "spawn C,crab-C",
-        "kill A 9,crab-A -> ",
+        "kill A 9,-> nothing",
         "kill A 19,stopped",
         "tgkill B 10,SigPnd",
         "kill B 10,ShdPnd",
