@@ -5,8 +5,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/ioprio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define STAT_FIELDS 52
@@ -169,6 +171,8 @@ void put_processes(const struct target *target)
 		put_file(inner, pid, "personality");
 		put_file(inner, pid, "timerslack_ns");
 		put_file(inner, pid, "timers");
+		put_key("process %d io-priority", inner);
+		printf("%ld\n", syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, pid));
 		put_descriptors(pid, inner);
 		put_memory(pid, inner);
 	}

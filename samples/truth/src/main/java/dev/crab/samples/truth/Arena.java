@@ -35,6 +35,7 @@ final class Arena implements AutoCloseable {
     static final String PREFIX = "truth-";
 
     private static final Duration PATIENCE = Duration.ofSeconds(10);
+    private static final Duration COMMAND_PATIENCE = Duration.ofSeconds(30);
     private static final Duration RESTLESS = Duration.ofMillis(300);
 
     private final Ground.Type type;
@@ -77,14 +78,20 @@ final class Arena implements AutoCloseable {
 
     /** Runs a line of bash in that directory. */
     ExecResult bash(String directory, String line) {
-        return sandbox.exec(ExecRequest.of("/bin/bash", "-c", line).withWorkingDirectory(directory));
+        return exec(directory, List.of("/bin/bash", "-c", line));
     }
 
     /** Has the puppet perform operations in that directory. */
     ExecResult puppet(String directory, List<String> operations) {
         List<String> command = new ArrayList<>(operations);
         command.add(0, PUPPET);
-        return sandbox.exec(ExecRequest.of(command.toArray(String[]::new)).withWorkingDirectory(directory));
+        return exec(directory, command);
+    }
+
+    private ExecResult exec(String directory, List<String> command) {
+        return sandbox.exec(ExecRequest.of(command.toArray(String[]::new))
+                .withWorkingDirectory(directory)
+                .withTimeout(COMMAND_PATIENCE));
     }
 
     /** What is done while the sandbox is frozen. */

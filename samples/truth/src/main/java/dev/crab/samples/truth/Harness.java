@@ -1,6 +1,5 @@
 package dev.crab.samples.truth;
 
-import dev.crab.runtime.inspector.Effect;
 import dev.crab.runtime.inspector.InspectionTarget;
 import dev.crab.runtime.inspector.TurnEffects;
 import dev.crab.runtime.inspector.TurnInspector;
@@ -90,18 +89,16 @@ final class Harness implements AutoCloseable {
             judgement = watch.judge();
         }
         arena.awaitRest(Duration.ZERO);
-        LabelledTurn labelled = arena.frozen(() -> {
+        return arena.frozen(() -> {
             SystemState after = oracle.observe();
             Truth truth = after.since(before);
-            LabelledTurn first = new LabelledTurn(
-                    category, name, arena.fileSystem(), null, truth, judgement, null, System.nanoTime() - start);
-            TurnEffects held = first.missed() == Effect.NONE ? null : watch.judge();
+            LabelledTurn labelled =
+                    new LabelledTurn(category, name, arena.fileSystem(), null, truth, judgement, null, 0);
+            TurnEffects held = labelled.isMiss() ? watch.judge() : null;
             watch.rebase();
             state = after;
-            return new LabelledTurn(
-                    category, name, arena.fileSystem(), null, truth, judgement, held, System.nanoTime() - start);
+            return labelled.observed(held, System.nanoTime() - start);
         });
-        return labelled;
     }
 
     @Override

@@ -29,6 +29,11 @@ record LabelledTurn(
         return new LabelledTurn(category, name, fileSystem, effect, truth, judgement, heldJudgement, nanos);
     }
 
+    /** The same turn with what was found out at last. */
+    LabelledTurn observed(@Nullable TurnEffects held, long duration) {
+        return new LabelledTurn(category, name, fileSystem, declared, truth, judgement, held, duration);
+    }
+
     /** The same turn by what the inspector said under the freeze: fair where survivors run by themselves. */
     LabelledTurn judgedUnderFreeze() {
         TurnEffects last = heldJudgement == null ? judgement : heldJudgement;
