@@ -127,6 +127,16 @@ static void cut_off(void) {
     }
 }
 
+/*
+ * Where shm_open() and named semaphores make their files. A plain directory: one that is there, with whatever mode, is the image's or the
+ * sandbox's own and is left alone.
+ */
+static void make_shared_memory_directory(void) {
+    if (mkdir("/dev/shm", 01777) == 0) {
+        chmod("/dev/shm", 01777); /* whatever the umask is */
+    }
+}
+
 int main(void) {
     sigset_t mask;
     sigemptyset(&mask);
@@ -139,6 +149,7 @@ int main(void) {
         die("/");
     }
     close_range(3, ~0u, 0);
+    make_shared_memory_directory();
     int listener = listen_on_socket();
     int signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0) {

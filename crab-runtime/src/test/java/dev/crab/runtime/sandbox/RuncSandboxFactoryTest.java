@@ -216,6 +216,15 @@ class RuncSandboxFactoryTest {
     }
 
     @Test
+    void sharedMemoryOfPosix_canBeUsed() {
+        SandboxFactory.RunningSandbox sandbox = fixture.start();
+        ExecResult result = sandbox.exec("stat -c %a /dev/shm && python3 -c 'import multiprocessing as m;"
+                + " from multiprocessing import shared_memory as s; b = s.SharedMemory(create=True, size=9); m.Lock();"
+                + " b.buf[0] = 7; o = s.SharedMemory(b.name); print(o.buf[0]); o.close(); b.close(); b.unlink()'");
+        assertThat(result.out()).as(result.text()).isEqualTo("1777\n7\n");
+    }
+
+    @Test
     void pidOne_holdsNothingOfTheHost() {
         SandboxFactory.RunningSandbox sandbox = fixture.start();
         sandbox.exec("echo hi");

@@ -1,12 +1,14 @@
 """Kinds of turn that no shell command makes: kinds.py KIND [ARGUMENT...]. Daemons print nothing and stay."""
 import array
 import ctypes
+import fcntl
 import mmap
 import os
 import signal
 import socket
 import struct
 import sys
+import termios
 import time
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -84,6 +86,10 @@ elif kind == "fifo":
         os.write(fd, arguments[1].encode())
     tell("/ready")
     idle()
+elif kind == "peek-fifo":  # how many bytes wait in it
+    waiting = array.array("i", [0])
+    fcntl.ioctl(os.open(arguments[0], os.O_RDONLY | os.O_NONBLOCK), termios.FIONREAD, waiting)
+    print(waiting[0])
 elif kind == "udp":
     daemon("/ready")
     receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
