@@ -6,9 +6,11 @@ import static org.awaitility.Awaitility.await;
 
 import dev.crab.runtime.libbpf.BpfObject;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -59,12 +61,19 @@ class TracepointInspectorTest extends TurnInspectorSuite {
         assertThat(effects.reasons()).extracting(EffectReason::rule).contains("overflow");
     }
 
-    /** Each line names a hook and a kind of turn that only this hook tells apart: without it, the suite's test would fail. */
+    /**
+     * Each line names a hook and a kind of turn that only it tells apart: without it, the suite's test would fail. docs/inspector.md says why
+     * the others are there all the same.
+     */
     @ParameterizedTest
     @CsvSource({
         "on_sys_exit, chmod_isFiles",
         "on_sys_exit, dataLeftInFifo_isProcesses",
+        "on_sys_exit, priorityOfSurvivor_isProcesses",
+        "on_sys_exit, sharedMemoryLeft_isProcesses",
+        "on_sys_exit, unlistedCall_isFull",
         "on_switch, survivorRan_isProcesses",
+        "on_switch, survivorWritesSharedMappingAgain_isFull",
         "on_signal, signalPending_isProcesses",
         "on_data_ready, datagramLeft_isProcesses",
     })
@@ -73,13 +82,53 @@ class TracepointInspectorTest extends TurnInspectorSuite {
                 .filter(candidate -> candidate.name().equals(name))
                 .findFirst()
                 .orElseThrow();
+        without(hook, () -> assertThat(judge(kind).effect()).isNotEqualTo(kind.effect()));
+    }
+
+    @Test
+    void processBornInTheTurnAndMovedOut_isSeenByOneHookOnly() {
+        Runnable moveOut = () -> {
+            Path cgroup = sandbox.cgroup();
+            Path elsewhere = cgroup.resolveSibling(cgroup.getFileName() + "-born");
+            prepare("");
+            watch.begin();
+            try {
+                Files.createDirectories(elsewhere);
+                sandbox.run("sleep 1000 > /dev/null 2>&1 &");
+                long pid = Files.readAllLines(cgroup.resolve("cgroup.procs")).stream()
+                        .mapToLong(Long::parseLong)
+                        .filter(number -> number != sandbox.target().initPid())
+                        .findFirst()
+                        .orElseThrow();
+                Files.writeString(elsewhere.resolve("cgroup.procs"), Long.toString(pid));
+                TurnEffects effects = watch.judge();
+                ProcessHandle.of(pid).ifPresent(ProcessHandle::destroyForcibly);
+                await().pollInterval(2, TimeUnit.MILLISECONDS)
+                        .until(() -> Files.readAllLines(elsewhere.resolve("cgroup.procs"))
+                                .isEmpty());
+                Files.delete(elsewhere);
+                judgedOfMove = effects;
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        };
+        moveOut.run();
+        assertThat(judgedOfMove.reasons()).extracting(EffectReason::rule).containsExactly("left-cgroup");
+        without("on_cgroup_attach", moveOut);
+        assertThat(judgedOfMove.effect()).isEqualTo(Effect.NONE);
+    }
+
+    private TurnEffects judgedOfMove = TurnEffects.of(List.of());
+
+    /** Does it under an inspector that lacks that hook. */
+    private void without(String hook, Runnable action) {
         TurnInspector whole = inspector;
         TurnInspector.Watch wholeWatch = watch;
         try (TracepointInspector maimed = new TracepointInspector(FilePolicy.EVERYTHING, Set.of(hook));
                 TurnInspector.Watch maimedWatch = maimed.watch(sandbox.target())) {
             inspector = maimed;
             watch = maimedWatch;
-            assertThat(judge(kind).effect()).isNotEqualTo(kind.effect());
+            action.run();
         } finally {
             inspector = whole;
             watch = wholeWatch;

@@ -84,6 +84,7 @@ record TurnKind(String name, String before, String turn, Effect effect, String r
                         FILE,
                         "python3 -c 'import os; s = os.stat(\"f\"); os.truncate(\"f\", 1); os.truncate(\"f\", s.st_size);"
                                 + " os.utime(\"f\", ns=(s.st_atime_ns, s.st_mtime_ns))'"),
+                files("mappingWrittenAndTimesPutBack", FILE, "K mmap f; touch -d @1000000000 f"),
                 files("touchAlone", FILE, "touch -d @900000000 f"),
                 files("futimens", FILE, "K futimens f"),
                 files("truncate", FILE, "truncate -s 100 f"),
