@@ -170,6 +170,10 @@ final class Arena implements AutoCloseable {
         return Files.readString(Path.of("/proc", Integer.toString(pid), file), StandardCharsets.ISO_8859_1);
     }
 
+    boolean hasSurvivors() {
+        return !survivors().isEmpty();
+    }
+
     private List<Integer> survivors() {
         try {
             return cgroup.processes().stream()

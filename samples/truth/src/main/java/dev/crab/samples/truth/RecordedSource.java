@@ -51,6 +51,7 @@ final class RecordedSource implements TurnSource {
         RecordedCalls calls = new RecordedCalls(sandbox, recording);
         int number = 0;
         for (Recording.Turn turn : recording.turns()) {
+            harness.settle();
             await(turn.thinking());
             String name = recording.id() + "#" + ++number + " " + turn.title();
             labelled.accept(harness.observe(recording.category(), name, () -> calls.make(turn)));
