@@ -40,6 +40,19 @@ class RecordedRunTest {
         assertThat(report.isClean()).as(said).isTrue();
     }
 
+    /** Its epoll_wait comes back with EINTR after each of the harness's freezes, and it notes the time and waits on. */
+    @Test
+    void replay_withAServiceThatTheFreezeWakes_hasNothingInTheTurnsThatOnlyLook() throws Exception {
+        RecordedReport report = replay("idle-service");
+
+        List<String> truths = new ArrayList<>();
+        json(report)
+                .path("turns")
+                .forEach(turn -> truths.add(turn.path("truth").path("effect").asText()));
+        assertThat(truths).as(String.join("\n", report.lines())).containsExactly("PROCESSES", "NONE", "NONE");
+        assertThat(report.isClean()).isTrue();
+    }
+
     @Test
     void replay_whoseSetupFails_tellsWhyAndIsNotClean() throws Exception {
         RecordedReport report = replay("broken-setup");
