@@ -36,6 +36,22 @@ static __noinline bool is_caller(long pid)
 	return seen.nr == (int)pid;
 }
 
+/*
+ * Whether opening with O_CREAT may have made what is open now: that is always a regular file, so that "2>/dev/null" makes nothing. Threads
+ * that share the descriptors may have put another file in its place by now.
+ */
+static __noinline bool may_be_made(long fd)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct inode *inode = inode_of(fd);
+	__u32 type;
+
+	if (!inode || BPF_CORE_READ(task, files, count.counter) > 1)
+		return true;
+	type = BPF_CORE_READ(inode, i_mode) & S_IFMT;
+	return type != S_IFCHR && type != S_IFBLK && type != S_IFIFO;
+}
+
 static __noinline void did_open(struct sandbox *sandbox, __u64 id, __u64 flags, long result)
 {
 	struct inode *inode;
@@ -47,7 +63,7 @@ static __noinline void did_open(struct sandbox *sandbox, __u64 id, __u64 flags, 
 			did(sandbox, MARK_PATH_CALL);
 		return;
 	}
-	if (flags & O_CREAT)
+	if ((flags & O_CREAT) && may_be_made(result))
 		did(sandbox, MARK_PATH_CALL);
 	if (flags & (O_TRUNC | O_TMPFILE_BIT)) {
 		did_fd(sandbox, id, result, true);

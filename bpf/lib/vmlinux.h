@@ -120,7 +120,12 @@ struct fdtable {
 	struct file **fd;
 };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
 struct files_struct {
+	atomic_t count;
 	struct fdtable *fdt;
 };
 

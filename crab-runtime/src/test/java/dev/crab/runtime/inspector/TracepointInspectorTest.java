@@ -135,6 +135,30 @@ class TracepointInspectorTest extends TurnInspectorSuite {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "ls -l f >/dev/null 2>/dev/null | false",
+                ": > n | true",
+                ": >> f | true",
+                ": <> p | false",
+                // with a thread beside it, which could have put the device in a new file's place
+                "python3 -c 'import os, threading; e = threading.Event(); t = threading.Thread(target=e.wait); t.start();"
+                        + " os.open(\"/dev/null\", os.O_WRONLY + os.O_CREAT); e.set()' | true",
+            })
+    void openingToWrite_nominatesFiles_whereOneMayHaveBeenMade(String line, boolean nominates) throws IOException {
+        prepare("echo x > f; mkfifo p");
+        long cgroup = (Long) Files.getAttribute(sandbox.cgroup(), "unix:ino");
+        watch.begin();
+        long since = programs().advance();
+        sandbox.run(shell(line));
+        Programs.Seen seen = programs().seen(cgroup, since, since);
+        watch.judge();
+        assertThat(seen).isNotNull();
+        assertThat(seen.marks().stream().anyMatch(KernelMark::nominatesFiles)).isEqualTo(nominates);
+    }
+
     @Test
     void layoutsAndNames_areThoseOfTheObject() {
         BpfObject object = programs().object();

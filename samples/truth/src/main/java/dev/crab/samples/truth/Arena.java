@@ -4,6 +4,7 @@ import dev.crab.runtime.os.Cgroup;
 import dev.crab.runtime.os.Cgroups;
 import dev.crab.runtime.sandbox.ExecRequest;
 import dev.crab.runtime.sandbox.ExecResult;
+import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxFactory;
 import dev.crab.runtime.sandbox.SandboxFactory.Place;
 import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
@@ -43,20 +44,29 @@ final class Arena implements AutoCloseable {
     private final RunningSandbox sandbox;
     private final Cgroup cgroup;
 
+    /** The default limits, over the image of that directory. */
+    static SandboxSpec spec(Path image) {
+        return SandboxSpec.defaults().withImage(new SandboxImage.Directory(image));
+    }
+
+    /** A sandbox with the default limits, over the image of that directory. */
+    Arena(Ground ground, Path image, SandboxFactory factory) throws IOException {
+        this(ground, spec(image), factory);
+    }
+
     /**
      * Makes and starts the sandbox.
      *
      * @param ground holds its writable layer
-     * @param image directory of the root file system below it
+     * @param spec its image, a directory, and its limits
      * @param factory makes it
      */
-    Arena(Ground ground, Path image, SandboxFactory factory) throws IOException {
+    Arena(Ground ground, SandboxSpec spec, SandboxFactory factory) throws IOException {
         this.type = ground.type();
         String id = PREFIX + UUID.randomUUID();
         Volume volume = new Volume(id, ground.directory().resolve(id));
         Files.createDirectories(volume.upper());
         Files.createDirectories(volume.work());
-        SandboxSpec spec = SandboxSpec.defaults().withImage(new SandboxImage.Directory(image));
         this.place = factory.prepare(id, spec, volume);
         try {
             NativeProgram.PUPPET.install(place.root());
@@ -70,6 +80,10 @@ final class Arena implements AutoCloseable {
 
     Ground.Type fileSystem() {
         return type;
+    }
+
+    Sandbox sandbox() {
+        return sandbox;
     }
 
     SandboxProcesses processes() {
@@ -154,6 +168,10 @@ final class Arena implements AutoCloseable {
 
     private static String text(int pid, String file) throws IOException {
         return Files.readString(Path.of("/proc", Integer.toString(pid), file), StandardCharsets.ISO_8859_1);
+    }
+
+    boolean hasSurvivors() {
+        return !survivors().isEmpty();
     }
 
     private List<Integer> survivors() {

@@ -24,6 +24,9 @@ import org.jspecify.annotations.Nullable;
 final class Harness implements AutoCloseable {
     private static final Duration QUIET_BASELINE = Duration.ofMillis(10);
 
+    /** What a survivor does within this time after a thaw may be the thaw's doing. */
+    private static final Duration CONTINUATION = Duration.ofMillis(5);
+
     private final Arena arena;
     private final Watch watch;
     private final Oracle oracle;
@@ -99,6 +102,19 @@ final class Harness implements AutoCloseable {
             state = after;
             return labelled.observed(held, System.nanoTime() - start);
         });
+    }
+
+    /**
+     * Lets survivors finish what the thaw has them do, and takes the memory that it leaves them as part of the state before the next turn.
+     * To be called right behind {@link #observe} or {@link #prepare} where survivors wait in calls that no kernel restarts: epoll_wait(2)
+     * and its like come back with EINTR, and the loop around them notes the time. The inspector calls that the continuation of what was
+     * captured (docs/inspector.md). Whatever else it changes still counts for the next turn.
+     */
+    void settle() throws IOException {
+        if (state != null && arena.hasSurvivors()) {
+            arena.awaitRest(CONTINUATION);
+            state = state.withMemoryOf(oracle.observe());
+        }
     }
 
     @Override

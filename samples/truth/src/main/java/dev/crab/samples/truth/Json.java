@@ -14,14 +14,17 @@ final class Json {
     private Json() {}
 
     static void write(Path file, long seed, Report report) throws IOException {
+        Files.writeString(file, report(report).put("seed", seed).toPrettyString() + "\n");
+    }
+
+    static ObjectNode report(Report report) {
         ObjectNode root = JSON.createObjectNode();
         root.put("format", 1);
-        root.put("seed", seed);
         root.put("misses", report.misses());
         root.put("disputes", report.disputes());
         ArrayNode turns = root.putArray("turns");
         report.turns().forEach(turn -> turns.add(turn(turn)));
-        Files.writeString(file, root.toPrettyString() + "\n");
+        return root;
     }
 
     private static ObjectNode turn(LabelledTurn turn) {

@@ -17,6 +17,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Compares the inspector with an independent oracle: {@code ./crab prove inspector}. */
@@ -54,6 +55,9 @@ public final class ProveInspector implements Callable<Integer> {
     @Option(names = "--json", description = "Write every labelled turn to this file.")
     private @Nullable Path json;
 
+    @Mixin
+    private final RecordedOptions replay = new RecordedOptions();
+
     private final PrintStream out;
     private final PrintStream err;
 
@@ -90,6 +94,9 @@ public final class ProveInspector implements Callable<Integer> {
                 TurnInspector inspector = new TracepointInspector()) {
             if (lock.tryLock() == null) {
                 throw new IOException("another run works in " + work);
+            }
+            if (replay.given()) {
+                return replay.run(inspector, data.resolve("images/debian"), work, json, out, err);
             }
             TruthRun run = new TruthRun(inspector, data.resolve("images/debian"), work);
             List<Kind> kinds = KindCatalogue.load().stream()

@@ -3,6 +3,7 @@ package dev.crab.samples.truth;
 import dev.crab.runtime.inspector.TurnInspector;
 import dev.crab.runtime.sandbox.RuncSandboxFactory;
 import dev.crab.runtime.sandbox.SandboxFactory;
+import dev.crab.runtime.sandbox.SandboxSpec;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.function.Consumer;
@@ -10,7 +11,7 @@ import java.util.function.Consumer;
 /** Runs sources of turns, each in a fresh sandbox on a fresh file system. */
 final class TruthRun {
     private final TurnInspector inspector;
-    private final Path image;
+    private final SandboxSpec spec;
     private final Path work;
     private final SandboxFactory factory;
 
@@ -22,8 +23,13 @@ final class TruthRun {
      * @param work a directory of the run's own
      */
     TruthRun(TurnInspector inspector, Path image, Path work) {
+        this(inspector, Arena.spec(image), work);
+    }
+
+    /** As {@link #TruthRun(TurnInspector, Path, Path)}, with the sandboxes' limits given, too. */
+    TruthRun(TurnInspector inspector, SandboxSpec spec, Path work) {
         this.inspector = inspector;
-        this.image = image;
+        this.spec = spec;
         this.work = work;
         this.factory = new RuncSandboxFactory(work);
     }
@@ -36,7 +42,7 @@ final class TruthRun {
     void run(Ground.Type type, TurnSource source, Consumer<LabelledTurn> labelled) throws IOException {
         Ground.sweep(type, work, factory);
         try (Ground ground = new Ground(type, work);
-                Arena arena = new Arena(ground, image, factory);
+                Arena arena = new Arena(ground, spec, factory);
                 Harness harness = new Harness(arena, inspector, NativeProgram.ORACLE.install(work))) {
             source.run(harness, labelled);
         }

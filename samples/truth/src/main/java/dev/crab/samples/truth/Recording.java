@@ -1,0 +1,110 @@
+package dev.crab.samples.truth;
+
+import java.time.Duration;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A recorded session of an agent: what it had run in its sandbox, reply by reply. docs/labelled-turns.md describes the format. Immutable.
+ *
+ * @param id names it in reports
+ * @param category groups it in reports
+ * @param shell runs each command
+ * @param directory in which each command starts
+ * @param timeout after which a command is killed with its process group
+ * @param setup lines of bash that make the sandbox what it was when the session began
+ * @param turns the replies of the model that called tools, in order
+ */
+record Recording(
+        String id,
+        String category,
+        Shell shell,
+        String directory,
+        Duration timeout,
+        List<String> setup,
+        List<Turn> turns) {
+    Recording {
+        setup = List.copyOf(setup);
+        turns = List.copyOf(turns);
+    }
+
+    /** What a session's commands are given to. */
+    enum Shell {
+        SH("sh", List.of("/bin/sh", "-c")),
+        BASH("bash", List.of("/bin/bash", "-c")),
+        LOGIN_BASH("bash-l", List.of("/bin/bash", "-lc"));
+
+        private final String label;
+        private final List<String> command;
+
+        Shell(String label, List<String> command) {
+            this.label = label;
+            this.command = command;
+        }
+
+        String label() {
+            return label;
+        }
+
+        /** Program and arguments that run that line. */
+        String[] running(String line) {
+            return new String[] {command.get(0), command.get(1), line};
+        }
+    }
+
+    /**
+     * All calls of one reply.
+     *
+     * @param thinking how long the model took to give it
+     */
+    record Turn(Duration thinking, List<Call> calls) {
+        Turn {
+            calls = List.copyOf(calls);
+        }
+
+        /** The first line of the first call. */
+        String title() {
+            String title = calls.get(0).title();
+            return title.lines().findFirst().orElse(title) + (calls.size() > 1 ? " (+" + (calls.size() - 1) + ")" : "");
+        }
+    }
+
+    /** A call of a tool. */
+    sealed interface Call {
+        String title();
+    }
+
+    /**
+     * A line for the shell.
+     *
+     * @param exitStatus what it exited with when it was recorded, where that is known
+     */
+    record Command(String line, @Nullable Integer exitStatus) implements Call {
+        @Override
+        public String title() {
+            return line;
+        }
+    }
+
+    /** An edit of a file: the sandbox's file operations make it. */
+    sealed interface Edit extends Call {
+        String path();
+
+        @Override
+        default String title() {
+            return getClass().getSimpleName() + " " + path();
+        }
+    }
+
+    /** Writes a whole file. */
+    record Create(String path, String text) implements Edit {}
+
+    /** Reads a file, or lists a directory. */
+    record View(String path) implements Edit {}
+
+    /** Replaces the only occurrence of a text. */
+    record Replace(String path, String old, String text) implements Edit {}
+
+    /** Puts text behind a line; line 0 is the beginning. */
+    record Insert(String path, int line, String text) implements Edit {}
+}
