@@ -17,6 +17,8 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One CRIU process ({@code criu swrk}) that waits for one request. Not thread-safe, except for {@link #close}.
@@ -31,6 +33,11 @@ public final class CriuSession implements AutoCloseable {
     private static final Duration END = Duration.ofSeconds(5);
     private static final int GHOST_LIMIT = 64 << 20;
     private static final int FREEZE_SECONDS = 3;
+
+    /** A sandbox stands still for as long as a dump lasts: it goes before what runs. Not so a restore, whose processes would inherit it. */
+    private static final int DUMP_PRIORITY = -15;
+
+    private static final Logger LOG = LoggerFactory.getLogger(CriuSession.class);
 
     private final ChildProcess process;
     private final CriuConnection connection;
@@ -92,6 +99,9 @@ public final class CriuSession implements AutoCloseable {
                 .setFreezeCgroup(request.freezeCgroup().toString())
                 .setTimeout(FREEZE_SECONDS)
                 .build();
+        if (!process.prioritise(DUMP_PRIORITY)) {
+            LOG.debug("CRIU dumps at the priority of everybody");
+        }
         call(Rpc.RequestType.DUMP, options, request.images(), notify);
         return frozenNanos(request.images());
     }

@@ -11,6 +11,8 @@ import org.jspecify.annotations.Nullable;
  * @param effect what changed since the previous checkpoint; the hook may make it more
  * @param dumpNeeded whether a dump is needed even if only pid 1 runs, because something outlives its processes (System V IPC objects)
  * @param previous the checkpoint before, whose dump is used again if only files changed; null if there is none
+ * @param mayEqualPrevious whether the dump may turn out to equal an earlier one, so that it is worth being compared: processes ran, and
+ *     nothing else is known of them
  * @param processesGivenUp the processes could not be captured, and only the files are to be saved: a restore starts pid 1 afresh
  */
 public record CheckpointPlan(
@@ -18,9 +20,10 @@ public record CheckpointPlan(
         Effect effect,
         boolean dumpNeeded,
         @Nullable CheckpointImage previous,
+        boolean mayEqualPrevious,
         boolean processesGivenUp) {
-    /** A plan that gives nothing up. */
+    /** A plan that gives nothing up and expects a dump to differ. */
     public CheckpointPlan(String snapshotId, Effect effect, boolean dumpNeeded, @Nullable CheckpointImage previous) {
-        this(snapshotId, effect, dumpNeeded, previous, false);
+        this(snapshotId, effect, dumpNeeded, previous, false, false);
     }
 }

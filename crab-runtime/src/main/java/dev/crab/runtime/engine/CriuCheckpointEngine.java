@@ -125,7 +125,7 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
             if (dump == null) {
                 processes = captured.survivors() ? earlier : null;
             } else {
-                String fingerprint = fingerprint(dump);
+                String fingerprint = captured.plan().mayEqualPrevious() ? fingerprint(dump) : "";
                 if (earlier != null && earlier.isSameAs(dump.processes(), fingerprint)) {
                     // The processes only ran, and are as they were: the dump that there is serves as well.
                     processes = earlier;

@@ -82,7 +82,7 @@ final class EffectClassifier {
             because("survivor-signalled", Effect.PROCESSES, evidence.signalled());
         }
         if (!evidence.ran().isEmpty()) {
-            because("survivor-ran", Effect.PROCESSES, evidence.ran());
+            because(EffectReason.SURVIVOR_RAN, Effect.PROCESSES, evidence.ran());
             // The second write to a shared mapping changes neither time stamps nor anything that a hook sees.
             List<ProcessRef> mapped = holders(Holdings::sharedMapping).stream()
                     .filter(evidence.ran()::contains)

@@ -10,6 +10,9 @@ import java.util.List;
  * @param evidence paths ("/srv/app.py"), processes ("pid 12 (python3)") or counters; at most {@link #MAX_EVIDENCE} of them
  */
 public record EffectReason(String rule, Effect effect, List<String> evidence) {
+    /** The rule that holds where a process that lives on between turns was scheduled. */
+    public static final String SURVIVOR_RAN = "survivor-ran";
+
     /** More evidence than this is cut: the reason is for reading, the judgement does not depend on it. */
     public static final int MAX_EVIDENCE = 20;
 

@@ -16,6 +16,8 @@ import java.util.OptionalInt;
  * other means. Thread-safe.
  */
 public final class ChildProcess {
+    private static final int PRIO_PROCESS = 0;
+
     private static final short POLLIN = 1;
 
     private final int pid;
@@ -104,6 +106,21 @@ public final class ChildProcess {
     /** Whether it has not ended. */
     public boolean isAlive() {
         return tryReap().isEmpty();
+    }
+
+    /**
+     * Lets it go before others, or after them.
+     *
+     * @param nice from -20 (first) to 19
+     * @return whether the kernel allowed it
+     */
+    public boolean prioritise(int nice) {
+        try {
+            LibC.C.setpriority(PRIO_PROCESS, pid, nice);
+            return true;
+        } catch (LastErrorException e) {
+            return false;
+        }
     }
 
     /**

@@ -123,6 +123,8 @@ interface LibC extends Library {
 
     int poll(Pointer fds, NativeLong count, int timeoutMillis) throws LastErrorException;
 
+    int setpriority(int which, int who, int priority) throws LastErrorException;
+
     int kill(int pid, int signal) throws LastErrorException;
 
     int waitpid(int pid, IntByReference status, int options) throws LastErrorException;

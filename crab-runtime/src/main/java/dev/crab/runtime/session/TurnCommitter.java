@@ -176,7 +176,15 @@ final class TurnCommitter {
                 attempt.effects.effect(),
                 attempt.lost.isEmpty() && somethingOutlivesItsProcess(),
                 lastImage,
+                onlyRan(attempt.effects),
                 !attempt.lost.isEmpty());
+    }
+
+    /** Whether all that is known of processes is that they ran: they may be as they were. */
+    private static boolean onlyRan(TurnEffects effects) {
+        return effects.reasons().stream()
+                .filter(reason -> reason.effect().processes())
+                .allMatch(reason -> reason.rule().equals(EffectReason.SURVIVOR_RAN));
     }
 
     private TurnOutcome commitCaptured(Attempt attempt, CheckpointPlan plan, SandboxFactory.Hold held) {

@@ -125,6 +125,9 @@ class PairingTest {
         }
         try (SandboxSession session = fixture.open(id)) {
             assertThat(run(session.sandbox(), shell(one.probe()))).isEqualTo(left);
+            assertThat(run(session.sandbox(), "cut -d' ' -f19 /proc/1/stat"))
+                    .as("nobody inherits the priority of a dump")
+                    .isEqualTo("0");
             // And it can be saved and brought back again.
             session.beginTurn().commit(position(4));
         }
