@@ -101,6 +101,11 @@ final class Programs implements AutoCloseable {
         return epoch;
     }
 
+    /** How often since the loading a program did not see what it was there for: see {@link BpfObject#missedRuns}. */
+    long missedRuns() {
+        return object.missedRuns();
+    }
+
     synchronized void attachCalls() {
         if (callUsers == 0 && !withheld.contains(CALLS)) {
             calls = object.attach(CALLS);

@@ -70,7 +70,7 @@ public final class TracepointInspector implements TurnInspector {
             throw new IllegalArgumentException(target.cgroup() + " is not two levels below the root of cgroup v2");
         }
         try {
-            TracepointWatch watch = new TracepointWatch(programs, target, policy, this::closed);
+            TracepointWatch watch = new TracepointWatch(programs, target, policy, programs::missedRuns, this::closed);
             watches.add(watch);
             return watch;
         } catch (IOException e) {

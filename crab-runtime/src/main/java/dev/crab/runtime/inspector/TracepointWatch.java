@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class TracepointWatch implements TurnInspector.Watch {
     private final Programs programs;
+    private final LongSupplier missedRuns;
     private final InspectionTarget target;
     private final Consumer<TracepointWatch> onClose;
     private final long cgroupId;
@@ -40,6 +42,11 @@ final class TracepointWatch implements TurnInspector.Watch {
     private @Nullable TurnEffects judged;
     private long base;
     private long judgedEpoch;
+
+    /** Runs that the kernel had left out when base and judged epoch began. */
+    private long baseMissed;
+
+    private long judgedMissed;
     private long baseTime;
     private long judgedTime;
     private long scanEpoch;
@@ -47,9 +54,16 @@ final class TracepointWatch implements TurnInspector.Watch {
     private boolean inTurn;
     private boolean closed;
 
-    TracepointWatch(Programs programs, InspectionTarget target, FilePolicy policy, Consumer<TracepointWatch> onClose)
+    /** @param missedRuns how often the programs were left out so far: what they did not see then is not known */
+    TracepointWatch(
+            Programs programs,
+            InspectionTarget target,
+            FilePolicy policy,
+            LongSupplier missedRuns,
+            Consumer<TracepointWatch> onClose)
             throws IOException {
         this.programs = programs;
+        this.missedRuns = missedRuns;
         this.target = target;
         this.onClose = onClose;
         this.cgroupId = (Long) Files.getAttribute(target.cgroup(), "unix:ino");
@@ -63,6 +77,7 @@ final class TracepointWatch implements TurnInspector.Watch {
             map = programs.follow(cgroupId, target.initPid(), pidNamespace, own);
             this.touched = map;
             this.baseTime = HeldObjects.now();
+            this.baseMissed = missedRuns.getAsLong();
             this.base = programs.advance();
             this.survivors = Processes.list(target.cgroup(), target.initPid());
             for (ProcessRef survivor : survivors) {
@@ -95,6 +110,7 @@ final class TracepointWatch implements TurnInspector.Watch {
     public synchronized TurnEffects judge() {
         requireOpen();
         judgedTime = HeldObjects.now();
+        judgedMissed = missedRuns.getAsLong();
         judgedEpoch = programs.advance();
         Evidence evidence = gather(judgedEpoch);
         endTurn();
@@ -108,6 +124,7 @@ final class TracepointWatch implements TurnInspector.Watch {
         requireOpen();
         if (judged == null || judged.effect() != Effect.NONE) {
             judgedTime = HeldObjects.now();
+            judgedMissed = missedRuns.getAsLong();
             judgedEpoch = programs.advance();
             try {
                 // Only what the baseline is made of: the sandbox stands still for it.
@@ -122,6 +139,7 @@ final class TracepointWatch implements TurnInspector.Watch {
         }
         base = judgedEpoch;
         baseTime = judgedTime;
+        baseMissed = judgedMissed;
         files.rebase();
         scanned = false;
         judged = null;
@@ -155,7 +173,9 @@ final class TracepointWatch implements TurnInspector.Watch {
             if (failure != null) {
                 return Evidence.failed(failure);
             }
-            return gatherOrFail(now);
+            Evidence evidence = gatherOrFail(now);
+            long missed = missedRuns.getAsLong() - baseMissed;
+            return missed == 0 ? evidence : Evidence.failed(missed + " runs of the programs were left out by the kernel");
         } catch (IOException | RuntimeException e) {
             // Whatever it was: what could not be seen has to be saved.
             return Evidence.failed(String.valueOf(e.getMessage()));

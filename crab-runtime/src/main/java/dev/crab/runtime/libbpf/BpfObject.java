@@ -1,8 +1,10 @@
 package dev.crab.runtime.libbpf;
 
+import com.sun.jna.Memory;
 import com.sun.jna.Native;
 import com.sun.jna.NativeLong;
 import com.sun.jna.Pointer;
+import com.sun.jna.ptr.IntByReference;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import java.io.IOException;
@@ -24,6 +26,11 @@ import org.jspecify.annotations.Nullable;
 public final class BpfObject implements AutoCloseable {
     /** The inspector's object in the class path. */
     public static final String INSPECTOR = "/dev/crab/bpf/inspector.bpf.o";
+
+    /** Bytes of struct bpf_prog_info that are asked for, and where in it the field is. */
+    private static final int PROGRAM_INFO = 216;
+
+    private static final int RECURSION_MISSES = 208;
 
     private static final Path KERNEL_BTF = Path.of("/sys/kernel/btf/vmlinux");
 
@@ -123,6 +130,27 @@ public final class BpfObject implements AutoCloseable {
     /** Names of the loaded programs, in the object's order. */
     public List<String> programs() {
         return new ArrayList<>(programs.keySet());
+    }
+
+    /**
+     * How often the kernel has left out a run of one of the programs since they were loaded, because that program was just running on the
+     * same processor (an interrupt came in between). What happened then is not known. Field {@code recursion_misses} of struct
+     * bpf_prog_info (linux/bpf.h, Linux 5.12).
+     */
+    public long missedRuns() {
+        long missed = 0;
+        try (Memory info = new Memory(PROGRAM_INFO)) {
+            for (Map.Entry<String, Pointer> program : programs.entrySet()) {
+                info.clear();
+                IntByReference length = new IntByReference(PROGRAM_INFO);
+                int fd = bpf.bpf_program__fd(program.getValue());
+                if (bpf.bpf_obj_get_info_by_fd(fd, info, length) != 0 || length.getValue() < PROGRAM_INFO) {
+                    throw refused("the kernel does not tell how " + program.getKey() + " fares", Native.getLastError());
+                }
+                missed += info.getLong(RECURSION_MISSES);
+            }
+        }
+        return missed;
     }
 
     /** A map of the object. */

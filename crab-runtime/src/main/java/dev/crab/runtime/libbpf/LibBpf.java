@@ -57,6 +57,10 @@ interface LibBpf extends Library {
     @Nullable
     Pointer bpf_program__attach(Pointer program);
 
+    int bpf_program__fd(Pointer program);
+
+    int bpf_obj_get_info_by_fd(int fd, Pointer info, IntByReference length);
+
     int bpf_link__destroy(Pointer link);
 
     int bpf_map__fd(Pointer map);

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -160,6 +161,33 @@ class TracepointInspectorTest extends TurnInspectorSuite {
         Programs.Seen seen = Objects.requireNonNull(programs().seen(cgroup, since, since));
         watch.judge();
         assertThat(seen.marks().stream().anyMatch(KernelMark::nominatesFiles)).isEqualTo(nominates);
+    }
+
+    /** The kernel leaves a program out where it is just running on that processor; here the count alone is made to say so. */
+    @Test
+    void runThatTheKernelLeftOut_isFullUntilTheStateWasSaved() throws IOException {
+        assertThat(programs().missedRuns()).isNotNegative();
+        prepare("");
+        watch.close();
+        AtomicLong missed = new AtomicLong(7);
+        try (TracepointWatch counting = new TracepointWatch(
+                programs(), sandbox.target(), FilePolicy.EVERYTHING, missed::get, closed -> {})) {
+            counting.begin();
+            assertThat(counting.judge().effect()).isEqualTo(Effect.NONE);
+            counting.rebase();
+            counting.begin();
+            missed.incrementAndGet();
+            for (int i = 0; i < 2; i++) {
+                TurnEffects effects = counting.judge();
+                assertThat(effects.effect()).isEqualTo(Effect.FULL);
+                assertThat(effects.reasons()).extracting(EffectReason::rule).containsExactly("inspection-failed");
+            }
+            sandbox.frozen(counting::rebase);
+            counting.begin();
+            assertThat(counting.judge().effect()).isEqualTo(Effect.NONE);
+        } finally {
+            watch = inspector.watch(sandbox.target());
+        }
     }
 
     @Test
