@@ -175,7 +175,9 @@ final class TracepointWatch implements TurnInspector.Watch {
             }
             Evidence evidence = gatherOrFail(now);
             long missed = missedRuns.getAsLong() - baseMissed;
-            return missed == 0 ? evidence : Evidence.failed(missed + " runs of the programs were left out by the kernel");
+            return missed == 0
+                    ? evidence
+                    : Evidence.failed(missed + " runs of the programs were left out by the kernel");
         } catch (IOException | RuntimeException e) {
             // Whatever it was: what could not be seen has to be saved.
             return Evidence.failed(String.valueOf(e.getMessage()));

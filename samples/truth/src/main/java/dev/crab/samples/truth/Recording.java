@@ -30,16 +30,18 @@ record Recording(
 
     /** What a session's commands are given to. */
     enum Shell {
-        SH("sh", List.of("/bin/sh", "-c")),
-        BASH("bash", List.of("/bin/bash", "-c")),
-        LOGIN_BASH("bash-l", List.of("/bin/bash", "-lc"));
+        SH("sh", "/bin/sh", "-c"),
+        BASH("bash", "/bin/bash", "-c"),
+        LOGIN_BASH("bash-l", "/bin/bash", "-lc");
 
         private final String label;
-        private final List<String> command;
+        private final String program;
+        private final String option;
 
-        Shell(String label, List<String> command) {
+        Shell(String label, String program, String option) {
             this.label = label;
-            this.command = command;
+            this.program = program;
+            this.option = option;
         }
 
         String label() {
@@ -48,7 +50,7 @@ record Recording(
 
         /** Program and arguments that run that line. */
         String[] running(String line) {
-            return new String[] {command.get(0), command.get(1), line};
+            return new String[] {program, option, line};
         }
     }
 
