@@ -52,7 +52,7 @@ final class IdleBench extends Measurement {
                     "node",
                     background("node -e 'require(\"http\").createServer((q, a) => a.end()).listen(3000)'")),
             new Service("JVM http server", "javac", """
-                    cd /srv && cat > S.java <<'END'
+                    set -e; cd /srv; cat > S.java <<'END'
                     public class S {
                         public static void main(String[] a) throws Exception {
                             var at = new java.net.InetSocketAddress("127.0.0.1", 3001);
@@ -60,7 +60,8 @@ final class IdleBench extends Measurement {
                         }
                     }
                     END
-                    javac S.java && """ + background("java -Xmx64m S")),
+                    javac S.java
+                    """ + background("java -Xmx64m S")),
             new Service("postgres", "pg_ctlcluster", "pg_ctlcluster 15 main start; sleep 2"));
 
     @Option(
