@@ -63,6 +63,17 @@ final class InspectorBench extends Measurement {
 
     private static final int MANY_FILES = 20_000;
 
+    /** Reads and writes one page without a pause, some hundred thousand calls a second. */
+    private static final String HOT_WRITER = """
+            setsid python3 -c '
+            import os
+            file = os.open("/root/hot", os.O_RDWR | os.O_CREAT)
+            page = b"x" * 4096
+            while True:
+                os.pwrite(file, page, 0)
+                os.pread(file, 4096, 0)' > /dev/null 2>&1 < /dev/null &
+            sleep 0.5""";
+
     @Override
     Report measure(CrabRuntime runtime, int count) {
         Report report = new Report("Inspector", Machine.describe());
@@ -76,27 +87,32 @@ final class InspectorBench extends Measurement {
         Series file = new Series("judge: one file");
         Series many = new Series("judge: one file beside " + MANY_FILES);
         Series service = new Series("judge: a web server answered");
+        Series hot = new Series("judge: beside a hot writer");
+        Series hotFreeze = new Series("  frozen for its dump");
         try (SandboxSession plain = runtime.open(sessionName("plain"), SandboxSpec.defaults());
                 SandboxSession full = runtime.open(sessionName("full"), SandboxSpec.defaults());
-                SandboxSession idle = runtime.open(sessionName("idle"), SandboxSpec.defaults())) {
+                SandboxSession idle = runtime.open(sessionName("idle"), SandboxSpec.defaults());
+                SandboxSession busy = runtime.open(sessionName("busy"), SandboxSpec.defaults())) {
             turn(full, "mkdir /root/many && cd /root/many && seq " + MANY_FILES + " | xargs touch");
             turn(idle, IDLE_SANDBOX);
+            turn(busy, HOT_WRITER);
             for (int i = -warmUp; i < count; i++) {
                 judge(nothing, plain, "ls -lR /etc | wc -l", i);
                 judge(file, plain, "echo NUMBER > /root/file", i);
                 judge(many, full, "echo NUMBER > /root/file", i);
                 judge(service, idle, ASK_SERVER, i);
+                TurnOutcome outcome = judge(hot, busy, "true", i);
+                add(hotFreeze, outcome.freezeNanos(), i >= 0);
                 progress("judgement", i + 1 + warmUp, count + warmUp);
             }
         }
-        report.add(nothing, file, many, service);
+        report.add(nothing, file, many, service, hot, hotFreeze);
     }
 
-    private static void judge(Series series, SandboxSession session, String command, int number) {
+    private static TurnOutcome judge(Series series, SandboxSession session, String command, int number) {
         TurnOutcome outcome = turn(session, command.replace("NUMBER", Integer.toString(number)));
-        if (number >= 0) {
-            series.add(outcome.judgeNanos());
-        }
+        add(series, outcome.judgeNanos(), number >= 0);
+        return outcome;
     }
 
     /** One workload's processor time. */
