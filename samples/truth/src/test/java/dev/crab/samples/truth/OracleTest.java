@@ -87,6 +87,24 @@ class OracleTest {
         assertThat(observe().since(before).evidence()).isEmpty();
     }
 
+    @Test
+    void socketWithAnErrorThatNobodyHasAskedFor_keepsItAndIsNoDifference() throws IOException {
+        arena.bash("/", """
+                rm -f /scene/reset; python3 -c '
+                import signal, socket, struct, time
+                listener = socket.create_server(("127.0.0.1", 4799))
+                client = socket.create_connection(("127.0.0.1", 4799))
+                server, _ = listener.accept()
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                client.close()
+                time.sleep(0.05)
+                open("/scene/reset", "w").close()
+                signal.pause()' < /dev/null > /dev/null 2>&1 &
+                until [ -e /scene/reset ]; do sleep 0.02; done; sleep 0.1""");
+        SystemState before = observe();
+        assertThat(observe().since(before).evidence()).isEmpty();
+    }
+
     @ParameterizedTest
     @CsvSource({
         "write a 3 zz,file /scene/a:",
