@@ -1,6 +1,8 @@
 package dev.crab.samples.bench;
 
 import dev.crab.runtime.CrabRuntime;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.inspector.Effect;
 import dev.crab.runtime.sandbox.ExecRequest;
 import dev.crab.runtime.sandbox.SandboxImage;
@@ -83,7 +85,19 @@ final class IdleBench extends Measurement {
         Report report = new Report("Idle services, captures", Machine.describe());
         int done = 0;
         for (Service service : SERVICES) {
-            service(runtime, spec, service, count, report);
+            try {
+                service(runtime, spec, service, count, report);
+            } catch (CrabException e) {
+                if (e.code() != ErrorCode.CAPTURE_FAILED) {
+                    throw e;
+                }
+                String why = e.why()
+                        .lines()
+                        .filter(line -> line.contains("Error"))
+                        .findFirst()
+                        .orElse(e.why());
+                report.note(service.name + ": cannot be dumped on this host: " + why);
+            }
             progress("service", ++done, SERVICES.size());
         }
         return report;
