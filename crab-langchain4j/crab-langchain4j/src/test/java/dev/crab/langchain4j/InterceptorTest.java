@@ -54,7 +54,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** AI services over HTTP against a scripted model, with a session whose sandbox is a directory. */
+/**
+ * AI services over HTTP against a scripted model, with a session whose sandbox is a directory. Long because every path of the loop has a case
+ * here, and all of them share the script and the services at its end.
+ */
 class InterceptorTest {
     private static final String SESSION = "ticket-42";
 

@@ -69,7 +69,7 @@ public final class DumpFingerprint {
     public static String of(Path images) throws IOException {
         try {
             return new DumpFingerprint(images).read();
-        } catch (BufferUnderflowException | IllegalArgumentException e) {
+        } catch (BufferUnderflowException | IllegalArgumentException | IndexOutOfBoundsException e) {
             throw new IOException("the images of a dump are not as CRIU writes them: " + e, e);
         }
     }

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import org.jspecify.annotations.Nullable;
 
 /** Network namespaces that a file names, with nothing in them but a loopback interface that is up. */
@@ -85,12 +86,14 @@ public final class NetNamespace {
          * ip-sysctl: {@code tcp_child_ehash_entries}). The host's, shared by default, is sized by its memory, and listing a namespace's
          * sockets walks all of it: CRIU does at every dump.
          */
-        private static boolean askForOwnTable() throws IOException {
-            if (!Files.exists(CHILD_TABLE)) {
-                return false;
+        private static boolean askForOwnTable() {
+            try {
+                Files.writeString(CHILD_TABLE, TABLE_SIZE, StandardOpenOption.WRITE);
+                return true;
+            } catch (IOException e) {
+                return false; // an older kernel, or a container whose /proc/sys is read-only: dumps take longer, that
+                // is all
             }
-            Files.writeString(CHILD_TABLE, TABLE_SIZE);
-            return true;
         }
 
         /** Layout of {@code struct ifreq}: netdevice(7). */

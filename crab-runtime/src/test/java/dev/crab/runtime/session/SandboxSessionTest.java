@@ -35,6 +35,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+/** A session's contract, case by case; long because they share one data directory, which takes seconds to make. */
 class SandboxSessionTest {
     private static SessionFixture fixture;
     private static int sessions;
