@@ -44,7 +44,17 @@ final class DumpRoom implements AutoCloseable {
 
     DumpRoom(Path disk, Path memory) {
         this.disk = Place.at(disk);
-        this.memory = isTmpfs(memory) ? Place.at(memory.resolve("work")) : null;
+        this.memory = isTmpfs(memory) ? inMemory(memory.resolve("work")) : null;
+    }
+
+    /** Null if it cannot be used (read-only, full): the disk does as well, and takes longer. */
+    private static @Nullable Place inMemory(Path directory) {
+        try {
+            return Place.at(directory);
+        } catch (CrabException e) {
+            LOG.debug("images go to the disk: {} cannot be used", directory, e);
+            return null;
+        }
     }
 
     private static boolean isTmpfs(Path directory) {

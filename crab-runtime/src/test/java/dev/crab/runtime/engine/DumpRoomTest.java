@@ -42,6 +42,16 @@ class DumpRoomTest {
     }
 
     @Test
+    void tmpfsThatCannotBeUsed_isPassedOver() throws Exception {
+        Path obstacle = Files.createFile(memory.resolve("work")); // where a directory has to be
+        try (DumpRoom room = new DumpRoom(disk.resolve("work"), memory)) {
+            assertThat(room.forDump("s", MEGABYTE, false)).startsWith(disk);
+        } finally {
+            Files.delete(obstacle);
+        }
+    }
+
+    @Test
     void withoutATmpfs_allDumpsGoToTheDisk() {
         Path elsewhere = disk.resolve("missing");
         try (DumpRoom room = new DumpRoom(disk.resolve("work"), elsewhere)) {
