@@ -2,6 +2,9 @@ package dev.crab.runtime.engine;
 
 import dev.crab.runtime.inspector.Effect;
 import dev.crab.runtime.store.CheckpointImage;
+import dev.crab.runtime.store.ObjectRef;
+import java.util.List;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,6 +17,8 @@ import org.jspecify.annotations.Nullable;
  * @param mayEqualPrevious whether the dump may turn out to equal an earlier one, so that it is worth being compared: processes ran, and
  *     nothing else is known of them
  * @param processesGivenUp the processes could not be captured, and only the files are to be saved: a restore starts pid 1 afresh
+ * @param neighbours dumps of other sandboxes that this one may have pages in common with, the likeliest first; asked when the dump is
+ *     stored, and any of them may be gone then
  */
 public record CheckpointPlan(
         String snapshotId,
@@ -21,9 +26,10 @@ public record CheckpointPlan(
         boolean dumpNeeded,
         @Nullable CheckpointImage previous,
         boolean mayEqualPrevious,
-        boolean processesGivenUp) {
+        boolean processesGivenUp,
+        Supplier<List<ObjectRef>> neighbours) {
     /** A plan that gives nothing up and expects a dump to differ. */
     public CheckpointPlan(String snapshotId, Effect effect, boolean dumpNeeded, @Nullable CheckpointImage previous) {
-        this(snapshotId, effect, dumpNeeded, previous, false, false);
+        this(snapshotId, effect, dumpNeeded, previous, false, false, List::of);
     }
 }

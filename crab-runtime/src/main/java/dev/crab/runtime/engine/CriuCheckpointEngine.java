@@ -11,8 +11,9 @@ import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.snapshot.Snapshotter;
 import dev.crab.runtime.store.CheckpointImage;
 import dev.crab.runtime.store.FileImage;
-import dev.crab.runtime.store.ObjectRef;
 import dev.crab.runtime.store.ObjectStore;
+import dev.crab.runtime.store.PageObjects;
+import dev.crab.runtime.store.PageObjects.Packed;
 import dev.crab.runtime.store.ProcessImage;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -41,6 +42,7 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
     private final Snapshotter snapshotter;
     private final SandboxFactory sandboxes;
     private final ObjectStore objects;
+    private final PageObjects pages;
     private final DumpRoom room;
     private final ExecutorService threads;
     private final Map<String, Path> attached = new ConcurrentHashMap<>();
@@ -52,6 +54,7 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
         this.snapshotter = snapshotter;
         this.sandboxes = sandboxes;
         this.objects = objects;
+        this.pages = new PageObjects(objects);
         this.room = new DumpRoom(data.resolve("work"), DumpRoom.MEMORY);
         AtomicInteger number = new AtomicInteger();
         this.threads = Executors.newCachedThreadPool(task -> {
@@ -130,7 +133,7 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
                     // The processes only ran, and are as they were: the dump that there is serves as well.
                     processes = earlier;
                 } else {
-                    processes = pack(dump, id, generation, fingerprint);
+                    processes = pack(captured, dump, generation, fingerprint);
                     written += processes.dump().length();
                 }
             }
@@ -146,12 +149,19 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
         return new Persisted(new CheckpointImage(processes, fileImage), written, System.nanoTime() - begin);
     }
 
-    private ProcessImage pack(Captured.Dump dump, String id, long generation, String fingerprint) {
-        ObjectRef object = DumpFile.pack(objects, id + ".dump", dump.images());
+    private ProcessImage pack(Captured captured, Captured.Dump dump, long generation, String fingerprint) {
+        CheckpointImage previous = captured.plan().previous();
+        Packed packed = DumpFile.pack(
+                pages,
+                captured.snapshot().id() + ".dump",
+                dump.images(),
+                previous == null ? null : previous.processes(),
+                captured.plan().neighbours().get());
         FaultPoints.reach("persist.packed");
         return new ProcessImage(
                 generation,
-                object,
+                packed.object(),
+                packed.bases(),
                 dump.processes(),
                 criu.features().version(),
                 System.getProperty("os.version", "unknown"),
@@ -186,7 +196,8 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
     @Override
     public RestoreResult restore(String sandboxId, SandboxSpec spec, CheckpointImage image, RestoreHook hook) {
         FaultPoints.reach("restore.begin");
-        return new Restore(criu, snapshotter, sandboxes, objects, room, threads, sandboxId, spec, image, hook).run();
+        return new Restore(criu, snapshotter, sandboxes, objects, pages, room, threads, sandboxId, spec, image, hook)
+                .run();
     }
 
     @Override

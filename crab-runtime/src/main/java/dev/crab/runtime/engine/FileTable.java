@@ -16,6 +16,7 @@ import dev.crab.runtime.store.ObjectStore;
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.FilterOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -85,7 +86,7 @@ final class FileTable {
     private static Written write(ObjectStore store, String name, Path upper, Instant takenAt, @Nullable Lines earlier) {
         long[] entries = new long[1];
         ObjectRef ref = store.write(name, raw -> {
-            OutputStream zstd = new ZstdOutputStreamNoFinalizer(new DumpFile.Unclosed(raw), LEVEL).setChecksum(true);
+            OutputStream zstd = new ZstdOutputStreamNoFinalizer(new Unclosed(raw), LEVEL).setChecksum(true);
             try (OutputStream out = new BufferedOutputStream(zstd, 1 << 16)) {
                 line(out, new Header(FORMAT, VERSION, takenAt.getEpochSecond()));
                 FileTree.walk(upper, tree -> {
@@ -297,5 +298,22 @@ final class FileTable {
             }
         }
         return Integer.compare(left.length, right.length);
+    }
+
+    /** Ends a compressed stream without ending what it is part of. */
+    private static final class Unclosed extends FilterOutputStream {
+        Unclosed(OutputStream out) {
+            super(out);
+        }
+
+        @Override
+        public void write(byte[] bytes, int offset, int length) throws IOException {
+            out.write(bytes, offset, length);
+        }
+
+        @Override
+        public void close() throws IOException {
+            out.flush();
+        }
     }
 }

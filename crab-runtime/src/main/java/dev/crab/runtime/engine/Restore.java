@@ -21,6 +21,7 @@ import dev.crab.runtime.snapshot.Snapshotter;
 import dev.crab.runtime.snapshot.Volume;
 import dev.crab.runtime.store.CheckpointImage;
 import dev.crab.runtime.store.ObjectStore;
+import dev.crab.runtime.store.PageObjects;
 import dev.crab.runtime.store.ProcessEntry;
 import dev.crab.runtime.store.ProcessImage;
 import java.io.IOException;
@@ -52,6 +53,7 @@ final class Restore {
     private final Snapshotter snapshotter;
     private final SandboxFactory sandboxes;
     private final ObjectStore objects;
+    private final PageObjects pages;
     private final DumpRoom room;
     private final ExecutorService threads;
     private final String sandboxId;
@@ -67,6 +69,7 @@ final class Restore {
             Snapshotter snapshotter,
             SandboxFactory sandboxes,
             ObjectStore objects,
+            PageObjects pages,
             DumpRoom room,
             ExecutorService threads,
             String sandboxId,
@@ -77,6 +80,7 @@ final class Restore {
         this.snapshotter = snapshotter;
         this.sandboxes = sandboxes;
         this.objects = objects;
+        this.pages = pages;
         this.room = room;
         this.threads = threads;
         this.sandboxId = sandboxId;
@@ -128,7 +132,7 @@ final class Restore {
 
     private Path unpack(@Nullable ProcessImage processes, Path images) {
         if (processes != null) {
-            DumpFile.unpack(objects, processes.dump(), images, spec.memoryLimit() + IMAGES_BEYOND_MEMORY);
+            DumpFile.unpack(pages, processes, images, spec.memoryLimit() + IMAGES_BEYOND_MEMORY);
         }
         return images;
     }

@@ -21,6 +21,7 @@ import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.FileJournal;
 import dev.crab.runtime.store.Manifest;
 import dev.crab.runtime.store.Names;
+import dev.crab.runtime.store.ObjectRef;
 import dev.crab.runtime.store.ProcessImage;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -177,7 +178,16 @@ final class TurnCommitter {
                 attempt.lost.isEmpty() && somethingOutlivesItsProcess(),
                 lastImage,
                 onlyRan(attempt.effects),
-                !attempt.lost.isEmpty());
+                !attempt.lost.isEmpty(),
+                this::neighbours);
+    }
+
+    /** Dumps of other sessions, for the first one of this: sandboxes of one image and one program have much in common. */
+    private List<ObjectRef> neighbours() {
+        CheckpointImage before = lastImage;
+        return before == null || before.processes() == null
+                ? CheckpointStore.dumpsOfOthers(services.data(), store.session())
+                : List.of();
     }
 
     /** Whether all that is known of processes is that they ran: they may be as they were. */

@@ -5,9 +5,13 @@ import dev.crab.runtime.error.ErrorCode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Everything durable of one session, under its lock: journal, manifests and objects. Thread-safe.
@@ -15,6 +19,12 @@ import java.util.Set;
  * <p>{@code docs/store-format.md} is the specification of what lies on the disk and of the order in which it is written.
  */
 public final class CheckpointStore implements AutoCloseable {
+    /** Sessions whose dumps are looked at for pages in common: 8. */
+    private static final int OTHERS = 8;
+
+    private static final String MANIFESTS = "manifests";
+    private static final Logger LOG = LoggerFactory.getLogger(CheckpointStore.class);
+
     private final String session;
     private final StoreLock lock;
     private final FileJournal journal;
@@ -59,7 +69,7 @@ public final class CheckpointStore implements AutoCloseable {
         data.prepare();
         StoreLock lock = StoreLock.acquire(data.lock(session), session);
         try {
-            DurableFiles.directory(data.session(session).resolve("manifests"));
+            DurableFiles.directory(data.session(session).resolve(MANIFESTS));
             FileJournal journal = FileJournal.open(data.session(session));
             return new CheckpointStore(session, lock, journal, manifests(data, session), new FileObjectStore(data));
         } catch (IOException e) {
@@ -82,7 +92,43 @@ public final class CheckpointStore implements AutoCloseable {
 
     /** A session's manifests, for looking on without its lock. */
     public static ManifestStore manifests(DataDirectory data, String session) {
-        return new ManifestStore(session, data.session(session).resolve("manifests"));
+        return new ManifestStore(session, data.session(session).resolve(MANIFESTS));
+    }
+
+    /**
+     * The newest dumps of the sessions that were last written to, for whoever looks for pages that are stored already. What cannot be
+     * read is left out.
+     *
+     * @return at most 8
+     */
+    public static List<ObjectRef> dumpsOfOthers(DataDirectory data, String session) {
+        List<ObjectRef> dumps = new ArrayList<>();
+        List<Path> manifests = data.sessions().stream()
+                .filter(other -> !other.equals(session))
+                .map(other -> data.session(other).resolve(MANIFESTS))
+                .filter(Files::isDirectory)
+                .sorted(Comparator.comparing((Path path) -> path.toFile().lastModified())
+                        .reversed())
+                .limit(OTHERS)
+                .toList();
+        for (Path directory : manifests) {
+            try {
+                ManifestStore store = manifests(
+                        data, String.valueOf(DurableFiles.parent(directory).getFileName()));
+                List<Long> generations = store.generations();
+                if (!generations.isEmpty()) {
+                    ProcessImage processes = store.read(generations.get(generations.size() - 1))
+                            .checkpoint()
+                            .processes();
+                    if (processes != null) {
+                        dumps.add(processes.dump());
+                    }
+                }
+            } catch (CrabException e) {
+                LOG.debug("manifests in {} are passed over", directory, e);
+            }
+        }
+        return dumps;
     }
 
     public String session() {

@@ -7,8 +7,10 @@ import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
@@ -16,6 +18,7 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Objects as files, {@code <objects>/<xx>/<name>}, where {@code xx} are the first two digits of the SHA-256 of the name: a directory
@@ -55,20 +58,59 @@ public final class FileObjectStore implements ObjectStore {
 
     @Override
     public InputStream open(ObjectRef ref) {
+        Path file = checked(ref);
+        try {
+            return new VerifiedInput(new FileInputStream(file.toFile()), file, ref);
+        } catch (IOException e) {
+            throw CrabException.io("the object " + file + " cannot be read", e);
+        }
+    }
+
+    private Path checked(ObjectRef ref) {
         Path file = file(ref.name());
         try {
             if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
                 throw corrupt(file, "it is missing");
             }
-            FileInputStream in = new FileInputStream(file.toFile());
-            long size = in.getChannel().size();
+            long size = Files.size(file);
             if (size != ref.length()) {
-                in.close();
                 throw corrupt(file, "it has " + size + " bytes instead of " + ref.length());
             }
-            return new VerifiedInput(in, file, ref);
+            return file;
         } catch (IOException e) {
             throw CrabException.io("the object " + file + " cannot be read", e);
+        }
+    }
+
+    @Override
+    public ObjectReader reader(ObjectRef ref) {
+        Path file = checked(ref);
+        try {
+            return new FileObjectReader(new RandomAccessFile(file.toFile(), "r"), file, ref.length());
+        } catch (IOException e) {
+            throw CrabException.io("the object " + file + " cannot be read", e);
+        }
+    }
+
+    @Override
+    public @Nullable ObjectRef link(ObjectRef ref, String name) {
+        ObjectRef link = new ObjectRef(name, ref.length(), ref.sha256());
+        Path file = file(name);
+        try {
+            DurableFiles.directory(DurableFiles.parent(file));
+            Files.deleteIfExists(file);
+            Files.createLink(file, file(ref.name()));
+            DurableFiles.sync(DurableFiles.parent(file));
+            return link;
+        } catch (NoSuchFileException e) {
+            return null;
+        } catch (FileSystemException e) {
+            if (String.valueOf(e.getReason()).contains("Too many links")) {
+                return null;
+            }
+            throw CrabException.io("the object " + file + " cannot be linked", e);
+        } catch (IOException e) {
+            throw CrabException.io("the object " + file + " cannot be linked", e);
         }
     }
 
@@ -131,6 +173,33 @@ public final class FileObjectStore implements ObjectStore {
                 "the object " + file + " cannot be trusted",
                 why,
                 "bring the file back from a backup");
+    }
+
+    /** Reads through {@code java.io}: an interrupt does not close it. */
+    private record FileObjectReader(RandomAccessFile in, Path file, long size) implements ObjectReader {
+        @Override
+        public byte[] read(long offset, int length) {
+            if (offset < 0 || length < 0 || offset > size - length) {
+                throw corrupt(file, "it has no " + length + " bytes at " + offset);
+            }
+            byte[] bytes = new byte[length];
+            try {
+                in.seek(offset);
+                in.readFully(bytes);
+            } catch (IOException e) {
+                throw CrabException.io("the object " + file + " cannot be read", e);
+            }
+            return bytes;
+        }
+
+        @Override
+        public void close() {
+            try {
+                in.close();
+            } catch (IOException e) {
+                throw CrabException.io("the object " + file + " cannot be read", e);
+            }
+        }
     }
 
     /** Counts and digests what really goes to the file. */

@@ -1,6 +1,7 @@
 package dev.crab.runtime.store;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
@@ -62,6 +63,11 @@ public record Manifest(
     public List<ObjectRef> objects() {
         ProcessImage processes = checkpoint.processes();
         ObjectRef fileTable = checkpoint.files().fileTable();
-        return processes == null ? List.of(fileTable) : List.of(processes.dump(), fileTable);
+        List<ObjectRef> needed = new ArrayList<>(List.of(fileTable));
+        if (processes != null) {
+            needed.add(processes.dump());
+            needed.addAll(processes.bases());
+        }
+        return needed;
     }
 }

@@ -3,6 +3,7 @@ package dev.crab.runtime.store;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import org.jspecify.annotations.Nullable;
 
 /** Where the bulk of a checkpoint lies: immutable objects, each one file with a known length and digest. Thread-safe. */
 public interface ObjectStore {
@@ -31,4 +32,20 @@ public interface ObjectStore {
      * @throws dev.crab.runtime.error.CrabException OBJECT_CORRUPT naming the file if it is missing or its length differs
      */
     InputStream open(ObjectRef ref);
+
+    /**
+     * Opens an object for reading parts of it.
+     *
+     * @throws dev.crab.runtime.error.CrabException OBJECT_CORRUPT naming the file if it is missing or its length differs
+     */
+    ObjectReader reader(ObjectRef ref);
+
+    /**
+     * Gives an object one more name, durably. It then stays until all its names are deleted; its bytes are stored once.
+     *
+     * @return the object under the new name; null if it is not there any more, or its file can have no more names
+     * @throws dev.crab.runtime.error.CrabException DISK_FULL or IO_FAILED
+     */
+    @Nullable
+    ObjectRef link(ObjectRef ref, String name);
 }

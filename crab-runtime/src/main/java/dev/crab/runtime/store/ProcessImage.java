@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param generation the checkpoint that this dump was taken for; later ones may point at it as long as no process changed
  * @param dump the packed images
+ * @param bases other objects whose pages the dump uses; none in a manifest without them
  * @param processes the process table that a restore must come back with, sorted by pid
  * @param criuVersion the CRIU that wrote the images, {@code major.minor.sublevel}
  * @param kernel release of the kernel it ran on
@@ -17,11 +18,13 @@ import org.jspecify.annotations.Nullable;
 public record ProcessImage(
         long generation,
         ObjectRef dump,
+        List<ObjectRef> bases,
         List<ProcessEntry> processes,
         String criuVersion,
         String kernel,
         @Nullable String fingerprint) {
     public ProcessImage {
+        bases = List.copyOf(bases);
         processes = List.copyOf(processes);
     }
 

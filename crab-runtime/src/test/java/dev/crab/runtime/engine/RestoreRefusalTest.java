@@ -14,6 +14,7 @@ import dev.crab.runtime.snapshot.Volume;
 import dev.crab.runtime.store.CheckpointImage;
 import dev.crab.runtime.store.FileImage;
 import dev.crab.runtime.store.ObjectRef;
+import dev.crab.runtime.store.PageObjects;
 import dev.crab.runtime.store.ProcessEntry;
 import dev.crab.runtime.store.ProcessImage;
 import java.io.IOException;
@@ -81,8 +82,8 @@ class RestoreRefusalTest {
     @Test
     void dumpOfANewerFormat_isRefused() {
         byte[] content = content(processes().dump());
-        content[8] = 2;
-        refused(ErrorCode.FORMAT_UNKNOWN, "version 2", withDump(write(content)));
+        content[8] = 3;
+        refused(ErrorCode.FORMAT_UNKNOWN, "version 3", withDump(write(content)));
     }
 
     @Test
@@ -191,13 +192,14 @@ class RestoreRefusalTest {
     private static CheckpointImage with(List<ProcessEntry> table) {
         ProcessImage p = processes();
         return new CheckpointImage(
-                new ProcessImage(p.generation(), p.dump(), table, p.criuVersion(), p.kernel(), null), image.files());
+                new ProcessImage(p.generation(), p.dump(), p.bases(), table, p.criuVersion(), p.kernel(), null),
+                image.files());
     }
 
     private static CheckpointImage withDump(ObjectRef dump) {
         ProcessImage p = processes();
         return new CheckpointImage(
-                new ProcessImage(p.generation(), dump, p.processes(), p.criuVersion(), p.kernel(), null),
+                new ProcessImage(p.generation(), dump, p.bases(), p.processes(), p.criuVersion(), p.kernel(), null),
                 image.files());
     }
 
@@ -216,7 +218,7 @@ class RestoreRefusalTest {
     private static Path unpacked() {
         try {
             Path directory = Files.createTempDirectory(fixture.data.path(), "unpacked");
-            DumpFile.unpack(fixture.objects, processes().dump(), directory, 1L << 30);
+            DumpFile.unpack(new PageObjects(fixture.objects), processes(), directory, 1L << 30);
             return directory;
         } catch (IOException e) {
             throw new java.io.UncheckedIOException(e);
@@ -226,7 +228,9 @@ class RestoreRefusalTest {
     private static ObjectRef repacked(Path images, String without) {
         try {
             Files.delete(images.resolve(without));
-            return DumpFile.pack(fixture.objects, EngineFixture.newId(), images);
+            return DumpFile.pack(
+                            new PageObjects(fixture.objects), EngineFixture.newId() + ".dump", images, null, List.of())
+                    .object();
         } catch (IOException e) {
             throw new java.io.UncheckedIOException(e);
         }

@@ -132,10 +132,17 @@ class CheckpointStoreTest {
             List<String> deleted = store.retain(
                     List.of(store.manifests().read(2), store.manifests().read(3)));
 
-            assertThat(deleted).containsExactlyInAnyOrder("s.g1.dump", "s.g1.files", "s.g4.dump");
+            assertThat(deleted).containsExactlyInAnyOrder("s.g1.dump", "s.g1.dump.base0", "s.g1.files", "s.g4.dump");
             assertThat(store.manifests().generations()).containsExactly(2L, 3L);
             assertThat(store.objects().list(""))
-                    .containsExactlyInAnyOrder("s.g2.dump", "s.g2.files", "s.g3.dump", "s.g3.files", "s2.g1.dump");
+                    .containsExactlyInAnyOrder(
+                            "s.g2.dump",
+                            "s.g2.dump.base0",
+                            "s.g2.files",
+                            "s.g3.dump",
+                            "s.g3.dump.base0",
+                            "s.g3.files",
+                            "s2.g1.dump");
         }
     }
 

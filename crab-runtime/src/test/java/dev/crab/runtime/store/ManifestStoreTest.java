@@ -139,6 +139,7 @@ class ManifestStoreTest {
         ProcessImage processes = new ProcessImage(
                 generation,
                 new ObjectRef(Names.checkpoint(session, generation) + ".dump", 20, "cd".repeat(32)),
+                List.of(new ObjectRef(Names.checkpoint(session, generation) + ".dump.base0", 30, "ef".repeat(32))),
                 List.of(new ProcessEntry(1, 0, 1, 1, "crab-init", "S", List.of("0:chr"), List.of("tcp 127.0.0.1 80"))),
                 "4.2.1",
                 "6.18.0",
