@@ -166,7 +166,16 @@ public final class SessionReplay {
     }
 
     private void undo(long watermark) {
-        results.values().removeIf(result -> !result.external && result.sequence > watermark);
+        results.values().removeIf(result -> {
+            boolean isVoid = !result.external && result.sequence > watermark;
+            // An answer that was given on the strength of what is undone now was not given.
+            RecordedInvocation invocation =
+                    isVoid ? invocations.get(result.body.path("key").asText()) : null;
+            if (invocation != null) {
+                invocation.ended = false;
+            }
+            return isVoid;
+        });
     }
 
     /** The sequence number of the newest record. */

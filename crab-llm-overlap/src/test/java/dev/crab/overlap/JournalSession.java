@@ -33,9 +33,14 @@ final class JournalSession implements SandboxSession {
     private boolean open;
 
     JournalSession(Path directory) {
+        this(directory, Long.MAX_VALUE);
+    }
+
+    /** Back at that turn, because later ones did not come back. */
+    JournalSession(Path directory, long newest) {
         journal = FileJournal.open(directory);
         for (JournalRecord entry : journal.recovered()) {
-            if (entry.kind().equals("commit")) {
+            if (entry.kind().equals("commit") && entry.body().path("turn").asLong() <= newest) {
                 last = commit(entry.body().path("turn").asLong(), (ObjectNode)
                         entry.body().path("position"));
             }

@@ -83,6 +83,48 @@ class SessionReplayTest {
     }
 
     @Test
+    void sessionThatFellBackToAnOlderTurn_takesUpWhatHadEndedOnTheStrengthOfLaterOnes() {
+        InvocationReplay first = begin("call");
+        respond(first, "r1", "one");
+        run(first, "t1", ToolEffect.SANDBOX, "done 1");
+        turns.settle(SessionReplay.node(), () -> {});
+        respond(first, "r2", "two");
+        run(first, "t2", ToolEffect.SANDBOX, "done 2");
+        turns.settle(SessionReplay.node(), () -> {});
+        respond(first, "r3", "answer");
+        first.end();
+        assertThat(session.lastCommit())
+                .isNotNull()
+                .satisfies(commit -> assertThat(commit.turn()).isEqualTo(2));
+
+        session.close();
+        session = new JournalSession(directory, 1);
+        turns = TurnCoordinator.builder(session).build();
+
+        InvocationReplay again = begin("call");
+        assertThat(again.isResumed()).isTrue();
+        assertThat(again.key()).isEqualTo(first.key());
+        assertThat(again.nextResponse("r1")).isPresent();
+        assertThat(again.tool("id", "t1", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Recorded.class);
+        assertThat(again.nextResponse("r2")).isPresent();
+        assertThat(again.tool("id", "t2", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Run.class);
+    }
+
+    @Test
+    void ordinaryReopening_leavesWhatHadEndedAlone() {
+        InvocationReplay first = begin("call");
+        respond(first, "r1", "one");
+        run(first, "t1", ToolEffect.SANDBOX, "done 1");
+        turns.settle(SessionReplay.node(), () -> {});
+        respond(first, "r2", "answer");
+        first.end();
+
+        crashAndReopen();
+
+        assertThat(begin("call").isResumed()).isFalse();
+    }
+
+    @Test
     void responseToResultsThatRanAgain_isServedOnlyForTheSameRequest() {
         InvocationReplay first = begin("call");
         respond(first, "r1", "one");

@@ -4,6 +4,8 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.inspector.FilePolicy;
 import dev.crab.runtime.inspector.InspectorTier;
+import dev.crab.runtime.session.DamagePolicy;
+import dev.crab.runtime.session.LostPolicy;
 import dev.crab.runtime.session.UncapturedPolicy;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -27,6 +29,8 @@ import org.jspecify.annotations.Nullable;
  * <tr><td>{@value #CRIU}</td><td>looked up</td><td>absolute path of the CRIU binary</td></tr>
  * <tr><td>{@value #SESSION}</td><td>{@code default}</td><td>session used where nothing names one</td></tr>
  * <tr><td>{@value #ON_UNCAPTURED}</td><td>{@code FAIL}</td><td>see {@link UncapturedPolicy}</td></tr>
+ * <tr><td>{@value #ON_LOST}</td><td>{@code REPORT}</td><td>see {@link LostPolicy}</td></tr>
+ * <tr><td>{@value #ON_DAMAGED}</td><td>{@code FALL_BACK}</td><td>see {@link DamagePolicy}</td></tr>
  * <tr><td>{@value #KEEP}</td><td>{@code 3}</td><td>generations kept besides the last commit's; 1 to 10000</td></tr>
  * <tr><td>{@value #INSPECTOR}</td><td>{@code TRACEPOINT}</td><td>see {@link InspectorTier}; never chosen by itself, since a host that
  * refuses the sharper tier would then quietly cost more</td></tr>
@@ -39,6 +43,8 @@ import org.jspecify.annotations.Nullable;
  * @param criu the CRIU binary asked for, if one was
  * @param session the session used where nothing names one
  * @param onUncaptured what to do where processes cannot be captured
+ * @param onLost what a restore does about processes that could not be captured
+ * @param onDamaged what to do where the newest checkpoint does not come back
  * @param keepGenerations how many of the newest generations stay in the store, from 1
  * @param inspector how turns are judged
  * @param files which changes of files a turn is saved for
@@ -49,6 +55,8 @@ public record CrabConfig(
         Optional<Path> criu,
         String session,
         UncapturedPolicy onUncaptured,
+        LostPolicy onLost,
+        DamagePolicy onDamaged,
         int keepGenerations,
         InspectorTier inspector,
         FilePolicy files) {
@@ -57,6 +65,8 @@ public record CrabConfig(
     public static final String CRIU = "crab.criu";
     public static final String SESSION = "crab.session";
     public static final String ON_UNCAPTURED = "crab.on-uncaptured";
+    public static final String ON_LOST = "crab.on-lost";
+    public static final String ON_DAMAGED = "crab.on-damaged";
     public static final String KEEP = "crab.keep-generations";
     public static final String INSPECTOR = "crab.inspector";
     public static final String IGNORE_FILES = "crab.ignore-files";
@@ -88,17 +98,11 @@ public record CrabConfig(
                     one(DATA, "/var/lib/crab", "an absolute path", Source::absolute),
                     Optional.ofNullable(find(CRIU)).map(found -> parse(found, "an absolute path", Source::absolute)),
                     one(SESSION, "default", "a name", text -> text),
-                    one(
-                            ON_UNCAPTURED,
-                            "FAIL",
-                            "one of " + Arrays.toString(UncapturedPolicy.values()),
-                            text -> UncapturedPolicy.valueOf(constant(text))),
+                    one(ON_UNCAPTURED, UncapturedPolicy.FAIL),
+                    one(ON_LOST, LostPolicy.REPORT),
+                    one(ON_DAMAGED, DamagePolicy.FALL_BACK),
                     one(KEEP, "3", "a number from 1 to 10000", Source::generations),
-                    one(
-                            INSPECTOR,
-                            "TRACEPOINT",
-                            "one of " + Arrays.toString(InspectorTier.values()),
-                            text -> InspectorTier.valueOf(constant(text))),
+                    one(INSPECTOR, InspectorTier.TRACEPOINT),
                     files());
         }
 
@@ -115,6 +119,15 @@ public record CrabConfig(
 
         private static String constant(String text) {
             return text.toUpperCase(Locale.ROOT).replace('-', '_');
+        }
+
+        private <E extends Enum<E>> E one(String key, E otherwise) {
+            Class<E> type = otherwise.getDeclaringClass();
+            return one(
+                    key,
+                    otherwise.name(),
+                    "one of " + Arrays.toString(type.getEnumConstants()),
+                    text -> Enum.valueOf(type, constant(text)));
         }
 
         private <T> T one(String key, String otherwise, String form, Parser<T> parser) {

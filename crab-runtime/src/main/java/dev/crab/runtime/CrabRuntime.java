@@ -6,6 +6,9 @@ import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.inspector.FilePolicy;
 import dev.crab.runtime.inspector.InspectorTier;
 import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.session.DamagePolicy;
+import dev.crab.runtime.session.GarbageCollector;
+import dev.crab.runtime.session.LostPolicy;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.SessionArchive;
 import dev.crab.runtime.session.UncapturedPolicy;
@@ -57,6 +60,8 @@ public final class CrabRuntime implements AutoCloseable {
      *   <li>{@link Builder#dataDirectory}: {@code /var/lib/crab}
      *   <li>{@link Builder#criu}: looked up at {@code /usr/local/lib/crab/criu/criu}, then in PATH
      *   <li>{@link Builder#onUncaptured}: {@link UncapturedPolicy#FAIL}
+     *   <li>{@link Builder#onLost}: {@link LostPolicy#REPORT}
+     *   <li>{@link Builder#onDamaged}: {@link DamagePolicy#FALL_BACK}
      *   <li>{@link Builder#keepGenerations}: 3
      *   <li>{@link Builder#inspector}: {@link InspectorTier#TRACEPOINT}
      *   <li>{@link Builder#ignoreFiles}, {@link Builder#ignoreRewrites}: nothing is ignored
@@ -72,13 +77,14 @@ public final class CrabRuntime implements AutoCloseable {
     }
 
     /**
-     * Opens a session: makes it if there is none of that name, else brings its sandbox back to the last committed turn.
+     * Opens a session: makes it if there is none of that name, else brings its sandbox back to the last committed turn that can be: see
+     * {@link DamagePolicy}.
      *
      * @param sessionId 1 to 63 characters of {@code [a-z0-9_-]}, the first of {@code [a-z0-9]}
      * @param spec what a new sandbox is like; a session that exists keeps the one it was made with
      * @throws CrabException NAME_INVALID; SESSION_LOCKED with the owner's pid; JOURNAL_CORRUPT, MANIFEST_CORRUPT, OBJECT_CORRUPT,
-     *     SNAPSHOT_MISSING, RESTORE_FAILED, RESTORE_MISMATCH where it cannot be brought back whole (then nothing is); what
-     *     {@link CrabSupport} names where this host lacks something
+     *     SNAPSHOT_MISSING, RESTORE_FAILED, RESTORE_MISMATCH where neither the last turn nor, by {@link DamagePolicy}, an earlier one
+     *     can be brought back whole (then nothing is); what {@link CrabSupport} names where this host lacks something
      */
     public SandboxSession open(String sessionId, SandboxSpec spec) {
         return parts().sessions().open(Names.session(sessionId), spec);
@@ -122,6 +128,17 @@ public final class CrabRuntime implements AutoCloseable {
             throw CheckpointStore.unknown(data(), sessionId);
         }
         parts().sessions().stop(sessionId);
+    }
+
+    /**
+     * Frees what nobody needs any more in all sessions that nobody has open: generations beyond {@link CrabConfig#keepGenerations}, what
+     * turns that never committed have left, what dead owners left running. Safe at any moment.
+     *
+     * @param dryRun change nothing, only say what would go
+     * @throws CrabException IO_FAILED; what {@link CrabSupport} names where this host lacks something
+     */
+    public GarbageCollector.Report collectGarbage(boolean dryRun) {
+        return parts().sessions().collectGarbage(dryRun);
     }
 
     /** Names of the sessions in the data directory, sorted. */
@@ -219,6 +236,16 @@ public final class CrabRuntime implements AutoCloseable {
         /** What to do where processes cannot be captured. Default: {@link UncapturedPolicy#FAIL}. */
         public Builder onUncaptured(UncapturedPolicy policy) {
             return set(CrabConfig.ON_UNCAPTURED, policy.name());
+        }
+
+        /** What a restore does about processes that could not be captured. Default: {@link LostPolicy#REPORT}. */
+        public Builder onLost(LostPolicy policy) {
+            return set(CrabConfig.ON_LOST, policy.name());
+        }
+
+        /** What to do where the newest checkpoint does not come back. Default: {@link DamagePolicy#FALL_BACK}. */
+        public Builder onDamaged(DamagePolicy policy) {
+            return set(CrabConfig.ON_DAMAGED, policy.name());
         }
 
         /** How many of the newest generations stay in the store, 1 to 10000. Default: 3. */

@@ -39,7 +39,15 @@ final class RuntimeParts implements AutoCloseable {
                     CriuCheckpointEngine.open(config.data(), criu, snapshots, factory, new FileObjectStore(data));
             made.push(engine);
             sessions = new SandboxSessions(new SessionServices(
-                    data, factory, snapshots, engine, inspector, config.onUncaptured(), config.keepGenerations()));
+                    data,
+                    factory,
+                    snapshots,
+                    engine,
+                    inspector,
+                    config.onUncaptured(),
+                    config.onLost(),
+                    config.onDamaged(),
+                    config.keepGenerations()));
             made.push(sessions);
             done = true;
         } finally {

@@ -8,6 +8,8 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.inspector.FilePolicy;
 import dev.crab.runtime.inspector.InspectorTier;
+import dev.crab.runtime.session.DamagePolicy;
+import dev.crab.runtime.session.LostPolicy;
 import dev.crab.runtime.session.UncapturedPolicy;
 import java.nio.file.Path;
 import java.util.List;
@@ -32,6 +34,8 @@ class CrabConfigTest {
                         Optional.empty(),
                         "default",
                         UncapturedPolicy.FAIL,
+                        LostPolicy.REPORT,
+                        DamagePolicy.FALL_BACK,
                         3,
                         InspectorTier.TRACEPOINT,
                         FilePolicy.EVERYTHING));
@@ -69,6 +73,8 @@ class CrabConfigTest {
         "crab.enabled, yes, true or false",
         "crab.keep-generations, 0, a number from 1 to 10000",
         "crab.keep-generations, many, a number from 1 to 10000",
+        "crab.on-lost, ignore, one of [REPORT",
+        "crab.on-damaged, ignore, one of [FALL_BACK",
         "crab.on-uncaptured, ignore, one of [FAIL",
         "crab.inspector, fentry, one of [TRACEPOINT",
         "crab.ignore-files, tmp/**, globs that begin with /",

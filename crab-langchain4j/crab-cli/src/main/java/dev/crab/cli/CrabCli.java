@@ -24,7 +24,8 @@ import picocli.CommandLine.Spec;
             ShowCommand.class,
             VerifyCommand.class,
             StopCommand.class,
-            DeleteCommand.class
+            DeleteCommand.class,
+            GcCommand.class
         })
 public final class CrabCli implements Runnable {
     static final int DONE = 0;

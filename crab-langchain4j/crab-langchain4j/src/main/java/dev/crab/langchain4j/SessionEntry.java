@@ -4,7 +4,9 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.SandboxSession;
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
@@ -53,11 +55,22 @@ final class SessionEntry {
     }
 
     private static @Nullable String notice(SandboxSession.Recovery recovery) {
-        return recovery instanceof SandboxSession.Recovery.Restored restored
-                        && !restored.lost().isEmpty()
-                ? "\n[The sandbox was restored after a crash. Not restored, because it could not be captured: "
-                        + String.join(", ", restored.lost()) + "]"
-                : null;
+        if (!(recovery instanceof SandboxSession.Recovery.Restored restored)) {
+            return null;
+        }
+        List<String> facts = new ArrayList<>();
+        if (!restored.skipped().isEmpty()) {
+            facts.add("It is back at turn " + restored.commit().turn()
+                    + ", because later checkpoints were damaged: what was done after that turn is undone.");
+        }
+        if (!restored.lost().isEmpty()) {
+            facts.add("Not restored, because it could not be captured: " + String.join(", ", restored.lost()));
+        }
+        if (!restored.restarted().isEmpty()) {
+            facts.add("Of these, started again without what they had in memory: "
+                    + String.join(", ", restored.restarted()));
+        }
+        return facts.isEmpty() ? null : "\n[The sandbox was restored after a crash. " + String.join(" ", facts) + "]";
     }
 
     /** What the model has to be told about the restore; null if there is nothing, or it has been taken. */

@@ -98,9 +98,8 @@ public final class CriuClient implements AutoCloseable {
 
     /** Keeps a process ready in that network namespace from now on. Idempotent. */
     public void keepReady(Path networkNamespace) {
-        Worker worker = new Worker();
-        if (!closed && idle.putIfAbsent(networkNamespace, worker) == null) {
-            refill(networkNamespace, worker);
+        if (!closed) {
+            refill(networkNamespace, idle.computeIfAbsent(networkNamespace, key -> new Worker()));
         }
     }
 

@@ -1,12 +1,10 @@
 package dev.crab.runtime.criu;
 
-import com.google.protobuf.InvalidProtocolBufferException;
-import com.google.protobuf.Parser;
+import dev.crab.runtime.criu.DumpImages.Memory;
+import dev.crab.runtime.criu.DumpImages.Run;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.BufferUnderflowException;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -34,22 +32,17 @@ import java.util.stream.Stream;
  *       paired with an older pid 1, too.
  * </ul>
  *
- * <p>Layout of the images: two magic numbers of 4 bytes, then entries of a length (u32, little-endian) and a protocol buffer; the files
- * of pages hold pages and nothing else, in the order of the pagemap's entries that are present (CRIU 4.2, images/).
  */
 public final class DumpFingerprint {
     /** Dumps larger than this are not compared: 64 MiB. Reading them twice would cost more than it saves. */
     public static final long LIMIT = 64L << 20;
 
     private static final int PID_1 = 1;
-    private static final int PAGE = 4096;
-    private static final int PAGEMAP_PARENT = 1;
-    private static final int PAGEMAP_PRESENT = 4;
-    private static final int RSEQ_MAX = 64;
     private static final int BUFFER = 1 << 17;
     private static final Pattern FLOWING = Pattern.compile("inventory\\.img|timens-\\d+\\.img|stats-.*|.*\\.log");
 
     private final Path images;
+    private final DumpImages dump;
 
     /** By file of pages: offset to length of what is masked. */
     private final Map<String, NavigableMap<Long, Integer>> masks = new HashMap<>();
@@ -58,6 +51,7 @@ public final class DumpFingerprint {
 
     private DumpFingerprint(Path images) {
         this.images = images;
+        this.dump = new DumpImages(images);
     }
 
     /**
@@ -86,7 +80,7 @@ public final class DumpFingerprint {
         if (size > LIMIT) {
             return "";
         }
-        for (Rpc.ProcessTreeEntry process : entries("pstree.img", Rpc.ProcessTreeEntry.parser(), 0)) {
+        for (Rpc.ProcessTreeEntry process : dump.processes()) {
             mask(process);
         }
         MessageDigest digest = sha256();
@@ -102,77 +96,25 @@ public final class DumpFingerprint {
 
     private void mask(Rpc.ProcessTreeEntry process) throws IOException {
         int pid = process.getPid();
-        if (!Files.exists(images.resolve("pagemap-" + pid + ".img"))) {
-            return; // a zombie has no memory
+        Memory memory = dump.memory(pid);
+        if (memory == null) {
+            return; // a zombie
         }
-        Map<Long, Integer> areas = new TreeMap<>();
-        for (int thread : process.getThreadsList()) {
-            String core = "core-" + thread + ".img";
-            for (Rpc.CoreEntry entry : entries(core, Rpc.CoreEntry.parser(), 0)) {
-                Rpc.RseqEntry rseq = entry.getThreadCore().getRseqEntry();
-                if (rseq.getRseqAbiPointer() != 0) {
-                    areas.put(rseq.getRseqAbiPointer(), Math.min(rseq.getRseqAbiSize(), RSEQ_MAX));
-                }
-            }
-            if (pid == PID_1) {
-                ofPid1.add(core);
-            }
-        }
-        String pagemap = "pagemap-" + pid + ".img";
-        Rpc.PagemapHead head = Rpc.PagemapHead.parseFrom(bodies(pagemap).get(0));
-        String pages = "pages-" + head.getPagesId() + ".img";
         if (pid == PID_1) {
-            ofPid1.addAll(List.of(pagemap, pages, "mm-1.img"));
+            process.getThreadsList().forEach(thread -> ofPid1.add(DumpImages.core(thread)));
+            ofPid1.addAll(List.of(memory.pagemap(), memory.pages(), "mm-1.img"));
             return;
         }
-        long offset = 0;
-        for (Rpc.PagemapEntry entry : entries(pagemap, Rpc.PagemapEntry.parser(), 1)) {
-            long count = entry.hasNrPages() ? entry.getNrPages() : Integer.toUnsignedLong(entry.getCompatNrPages());
-            boolean stored = entry.hasFlags()
-                    ? (entry.getFlags() & PAGEMAP_PRESENT) != 0 && (entry.getFlags() & PAGEMAP_PARENT) == 0
-                    : !entry.getInParent();
-            if (stored) {
-                long from = entry.getVaddr();
-                long to = from + count * PAGE;
-                for (Map.Entry<Long, Integer> area : areas.entrySet()) {
-                    long begin = area.getKey();
-                    if (begin >= from && begin < to) {
-                        int length = (int) Math.min(area.getValue(), to - begin);
-                        masks.computeIfAbsent(pages, name -> new TreeMap<>()).put(offset + begin - from, length);
-                    }
+        for (Map.Entry<Long, Integer> area : dump.rseqAreas(process).entrySet()) {
+            for (Run run : memory.runs()) {
+                if (run.holds(area.getKey())) {
+                    long into = area.getKey() - run.address();
+                    int length = (int) Math.min(area.getValue(), run.bytes() - into);
+                    masks.computeIfAbsent(memory.pages(), name -> new TreeMap<>())
+                            .put(run.offset() + into, length);
                 }
-                offset += count * PAGE;
             }
         }
-    }
-
-    private <T> List<T> entries(String name, Parser<T> parser, int skip) throws IOException {
-        List<T> entries = new ArrayList<>();
-        List<ByteBuffer> bodies = bodies(name);
-        for (ByteBuffer body : bodies.subList(Math.min(skip, bodies.size()), bodies.size())) {
-            try {
-                entries.add(parser.parseFrom(body));
-            } catch (InvalidProtocolBufferException e) {
-                throw new IOException(name + " is not as CRIU writes it: " + e.getMessage(), e);
-            }
-        }
-        return entries;
-    }
-
-    private List<ByteBuffer> bodies(String name) throws IOException {
-        ByteBuffer image =
-                ByteBuffer.wrap(Files.readAllBytes(images.resolve(name))).order(ByteOrder.LITTLE_ENDIAN);
-        image.position(8);
-        List<ByteBuffer> bodies = new ArrayList<>();
-        while (image.hasRemaining()) {
-            int length = image.getInt();
-            bodies.add(image.slice(image.position(), length));
-            image.position(image.position() + length);
-        }
-        if (bodies.isEmpty()) {
-            throw new IOException(name + " holds nothing");
-        }
-        return bodies;
     }
 
     private static void content(Path file, MessageDigest digest, NavigableMap<Long, Integer> masked)

@@ -231,7 +231,8 @@ final class Capture {
     /** The images are written, the processes stand still, and what CRIU linked into the file system for the dump is still there. */
     private void whileHeldByCriu(Path images) {
         FaultPoints.reach("capture.dumped");
-        Future<List<ProcessEntry>> reading = threads.submit(() -> ProcessTable.read(processes.initPid()));
+        Future<List<ProcessEntry>> reading =
+                threads.submit(() -> ProcessTable.of(processes.initPid()).entries());
         try {
             // Not judged again: no judgement could ask for more than a dump, and CRIU itself has just run in the
             // processes.

@@ -2,6 +2,7 @@ package dev.crab.runtime.engine;
 
 import dev.crab.runtime.criu.CriuClient;
 import dev.crab.runtime.criu.DumpFingerprint;
+import dev.crab.runtime.criu.MemorySample;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
@@ -15,8 +16,10 @@ import dev.crab.runtime.store.ObjectStore;
 import dev.crab.runtime.store.PageObjects;
 import dev.crab.runtime.store.PageObjects.Packed;
 import dev.crab.runtime.store.ProcessImage;
+import dev.crab.runtime.store.SampledPage;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -163,9 +166,24 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
                 packed.object(),
                 packed.bases(),
                 dump.processes(),
+                sample(captured, dump),
                 criu.features().version(),
                 System.getProperty("os.version", "unknown"),
                 fingerprint);
+    }
+
+    /** Where none can be taken the dump is not what CRIU writes, and must not be trusted with a turn. */
+    private static List<SampledPage> sample(Captured captured, Captured.Dump dump) {
+        try {
+            return MemorySample.of(dump.images());
+        } catch (IOException e) {
+            throw CrabException.of(
+                    ErrorCode.CAPTURE_FAILED,
+                    "the dump " + captured.snapshot().id() + " cannot be saved",
+                    "its images cannot be read: " + e.getMessage(),
+                    "commit the turn again",
+                    e);
+        }
     }
 
     private static String fingerprint(Captured.Dump dump) {

@@ -35,16 +35,17 @@ final class ProcessTable {
 
     private final Map<Integer, Map<String, String>> statuses = new LinkedHashMap<>();
 
+    private final List<ProcessEntry> entries = new ArrayList<>();
+
     private ProcessTable() {}
 
     /**
      * Reads the tree below a pid 1.
      *
      * @param init host pid of the sandbox's pid 1
-     * @return sorted by pid
      * @throws IOException if something of it vanishes meanwhile, which does not happen to processes that are held still
      */
-    static List<ProcessEntry> read(int init) throws IOException {
+    static ProcessTable of(int init) throws IOException {
         ProcessTable table = new ProcessTable();
         Deque<Integer> open = new ArrayDeque<>(List.of(init));
         while (!open.isEmpty()) {
@@ -52,12 +53,25 @@ final class ProcessTable {
             table.statuses.put(pid, status(pid));
             open.addAll(children(pid));
         }
-        List<ProcessEntry> entries = new ArrayList<>();
         for (int pid : table.statuses.keySet()) {
-            entries.add(table.entry(pid, descriptors(pid)));
+            table.entries.add(table.entry(pid, descriptors(pid)));
         }
-        entries.sort(Comparator.comparingInt(ProcessEntry::pid));
+        table.entries.sort(Comparator.comparingInt(ProcessEntry::pid));
+        return table;
+    }
+
+    /** Sorted by pid. */
+    List<ProcessEntry> entries() {
         return entries;
+    }
+
+    /** Pids inside the sandbox to those outside. */
+    Map<Integer, Integer> hostPids() throws IOException {
+        Map<Integer, Integer> pids = new HashMap<>();
+        for (Map.Entry<Integer, Map<String, String>> process : statuses.entrySet()) {
+            pids.put(inner(process.getValue(), "NSpid"), process.getKey());
+        }
+        return pids;
     }
 
     /** Host pids of the processes in a cgroup that have not ended. */

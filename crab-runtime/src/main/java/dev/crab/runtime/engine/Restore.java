@@ -22,7 +22,6 @@ import dev.crab.runtime.snapshot.Volume;
 import dev.crab.runtime.store.CheckpointImage;
 import dev.crab.runtime.store.ObjectStore;
 import dev.crab.runtime.store.PageObjects;
-import dev.crab.runtime.store.ProcessEntry;
 import dev.crab.runtime.store.ProcessImage;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -101,9 +100,12 @@ final class Restore {
             Future<Path> unpacking = threads.submit(() -> unpack(processes, images));
             long files;
             try {
+                place = sandboxes.prepare(sandboxId, spec, volume);
+                if (processes != null) {
+                    criu.keepReady(place.networkNamespace()); // it starts while the files are being read
+                }
                 files = FileTable.verify(
                         objects, image.files().fileTable(), image.files().entries(), volume.upper());
-                place = sandboxes.prepare(sandboxId, spec, volume);
             } finally {
                 CriuCheckpointEngine.await(unpacking);
             }
@@ -169,7 +171,7 @@ final class Restore {
         try {
             cgroup.freeze();
             FaultPoints.reach("restore.processes");
-            verify(processes, ProcessTable.read(init));
+            verify(processes, ProcessTable.of(init));
             FaultPoints.reach("restore.verified");
             hook.beforeResume(new SandboxProcesses(
                     init, place.cgroup(), place.networkNamespace(), place.root(), where.lower(), where.volume()));
@@ -212,8 +214,11 @@ final class Restore {
         return mount;
     }
 
-    private void verify(ProcessImage expected, List<ProcessEntry> found) {
-        List<String> differences = ProcessTable.differences(expected.processes(), found);
+    private void verify(ProcessImage expected, ProcessTable found) throws IOException {
+        List<String> differences = ProcessTable.differences(expected.processes(), found.entries());
+        if (differences.isEmpty()) {
+            differences = MemoryCheck.differences(expected.sample(), found.hostPids());
+        }
         if (!differences.isEmpty()) {
             throw CrabException.of(
                     ErrorCode.RESTORE_MISMATCH,
@@ -227,6 +232,7 @@ final class Restore {
     private void undo(@Nullable Place place, Volume volume) {
         try {
             if (place != null) {
+                criu.release(place.networkNamespace());
                 place.close();
             }
             if (init > 0 && ChildProcess.of(init).waitFor(END).isEmpty()) {

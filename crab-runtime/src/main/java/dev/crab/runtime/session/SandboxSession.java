@@ -46,17 +46,32 @@ public interface SandboxSession extends AutoCloseable {
         record Fresh() implements Recovery {}
 
         /**
-         * It had commits, and the sandbox was brought back to the last of them and verified.
+         * It had commits, and the sandbox was brought back to the last of them that could be, and verified.
          *
          * @param commit the commit that the sandbox was put back to
          * @param processesRestored processes that came back from a dump; 0 if pid 1 was started afresh on the restored files
          * @param restoreMillis from opening to the sandbox being verified and running
          * @param lost what could not be captured and is therefore gone, for reading; empty unless the session ran unprotected
+         * @param restarted processes that could not be captured and were started again, without what they had in memory, for reading
+         * @param skipped why newer turns than this one could not be brought back, newest first, for reading; empty if it is the newest
          */
-        record Restored(Commit commit, int processesRestored, long restoreMillis, List<String> lost)
+        record Restored(
+                Commit commit,
+                int processesRestored,
+                long restoreMillis,
+                List<String> lost,
+                List<String> restarted,
+                List<String> skipped)
                 implements Recovery {
             public Restored {
                 lost = List.copyOf(lost);
+                restarted = List.copyOf(restarted);
+                skipped = List.copyOf(skipped);
+            }
+
+            /** Brought back to the newest commit, with nothing started again. */
+            public Restored(Commit commit, int processesRestored, long restoreMillis, List<String> lost) {
+                this(commit, processesRestored, restoreMillis, lost, List.of(), List.of());
             }
         }
     }

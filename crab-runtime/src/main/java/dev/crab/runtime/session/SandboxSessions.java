@@ -57,7 +57,7 @@ public final class SandboxSessions implements AutoCloseable {
     }
 
     /**
-     * Removes a session for good, with everything that was committed.
+     * Ends the sandbox that a dead owner left running; what was committed stays.
      *
      * @throws CrabException SESSION_UNKNOWN; SESSION_LOCKED while anybody, this process included, has it open; IO_FAILED
      */
@@ -65,6 +65,16 @@ public final class SandboxSessions implements AutoCloseable {
         SessionRemoval.stop(services, id);
     }
 
+    /** Frees what nobody needs any more: {@link GarbageCollector}. */
+    public GarbageCollector.Report collectGarbage(boolean dryRun) {
+        return GarbageCollector.collect(services, dryRun);
+    }
+
+    /**
+     * Removes a session for good, with everything that was committed.
+     *
+     * @throws CrabException SESSION_UNKNOWN; SESSION_LOCKED while anybody, this process included, has it open; IO_FAILED
+     */
     public void remove(String id) {
         SessionRemoval.remove(services, id);
     }

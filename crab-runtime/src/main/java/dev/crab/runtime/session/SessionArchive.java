@@ -20,8 +20,10 @@ import dev.crab.runtime.store.ObjectRef;
 import dev.crab.runtime.store.StoreLock;
 import java.nio.file.Files;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -31,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param session its name
  * @param spec what its sandbox is like, as its first record has it; empty if it was never opened completely
- * @param turns its committed turns, oldest first
+ * @param turns its committed turns, oldest first; not those that a rollback made void
  */
 public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn> turns) {
     /**
@@ -74,18 +76,16 @@ public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn
         List<JournalRecord> records = FileJournal.read(data.session(session));
         Timeline timeline = SessionRecords.timeline(session, records);
         List<CommittedTurn> turns = new ArrayList<>();
-        for (JournalRecord entry : records) {
-            if (entry.kind().equals(SessionRecords.COMMIT)) {
-                Details details = SessionRecords.details(entry);
-                turns.add(new CommittedTurn(
-                        SessionRecords.commit(entry),
-                        details.saved(),
-                        details.lost(),
-                        details.bytes(),
-                        details.captureNanos(),
-                        details.freezeNanos(),
-                        details.atMillis()));
-            }
+        for (JournalRecord entry : SessionRecords.commits(records)) {
+            Details details = SessionRecords.details(entry);
+            turns.add(new CommittedTurn(
+                    SessionRecords.commit(entry),
+                    details.saved(),
+                    details.lost(),
+                    details.bytes(),
+                    details.captureNanos(),
+                    details.freezeNanos(),
+                    details.atMillis()));
         }
         ObjectNode spec = timeline == null ? JsonNodeFactory.instance.objectNode() : timeline.specJson();
         return new SessionArchive(session, spec, List.copyOf(turns));
@@ -123,11 +123,15 @@ public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn
         if (committed > 0 && !generations.contains(committed)) {
             generations.add(committed);
         }
+        Set<ObjectRef> looked = new HashSet<>();
         for (long generation : generations) {
             List<Finding> found = new ArrayList<>();
             Manifest manifest = check(found, manifests.file(generation).toString(), () -> manifests.read(generation));
             if (manifest != null) {
                 for (ObjectRef ref : manifest.objects()) {
+                    if (!looked.add(ref)) {
+                        continue; // generations share them
+                    }
                     check(found, "object " + ref.name(), () -> {
                         objects.verify(ref);
                         return ref;

@@ -11,12 +11,15 @@ import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
 import dev.crab.runtime.sandbox.SandboxProcesses;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.SandboxSession.Recovery;
+import dev.crab.runtime.session.SessionRecords.Point;
 import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.snapshot.Volume;
 import dev.crab.runtime.store.CheckpointStore;
+import dev.crab.runtime.store.LostProcess;
 import dev.crab.runtime.store.Manifest;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.ExecutorService;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -52,13 +55,13 @@ final class SessionOpening {
                 : CheckpointStore.open(services.data(), id);
         boolean done = false;
         try {
-            Timeline timeline = timeline(store);
-            Commit last = timeline.last();
-            Manifest manifest = last == null || last.generation() == 0
+            Timeline recorded = timeline(store);
+            Commit last = recorded.last();
+            RestoreTargets targets = last == null || last.generation() == 0
                     ? null
-                    : store.manifests().read(last.generation());
-            if (manifest != null) {
-                checkImage(timeline.spec(), manifest);
+                    : RestoreTargets.of(id, recorded, store.manifests(), services.onDamaged());
+            if (targets != null) {
+                checkImage(recorded.spec(), targets.newest().manifest());
             }
 
             services.factory().sweep(sandboxId);
@@ -67,9 +70,13 @@ final class SessionOpening {
             Retention retention = new Retention(store, services.snapshots(), services.keepGenerations());
             retention.sweepUncommitted(last == null ? 0 : last.generation());
 
-            int processes = manifest == null ? start(timeline.spec()) : restore(timeline.spec(), manifest);
+            Opened opened = targets == null ? start(recorded) : restore(recorded, targets);
+            if (!opened.skipped.isEmpty()) {
+                recordRollback(store, retention, opened);
+            }
             RunningSandbox sandbox = running();
-            sandbox.attributes().putAll(timeline.attributes());
+            sandbox.attributes().putAll(opened.timeline.attributes());
+            List<LostProcess> restarted = restartLost(sandbox, opened.manifest);
             services.engine().attach(sandbox);
             DurableSession session = new DurableSession(
                     services,
@@ -77,9 +84,9 @@ final class SessionOpening {
                     retention,
                     sandbox,
                     watch(),
-                    recovery(last, processes, manifest),
-                    timeline,
-                    manifest,
+                    recovery(opened, restarted),
+                    opened.timeline,
+                    opened.manifest,
                     housekeeping,
                     onClose);
             done = true;
@@ -111,7 +118,7 @@ final class SessionOpening {
         services.factory().resolve(requested.image());
         store.journal().append(SessionRecords.SESSION, SessionRecords.opening(id, requested));
         FaultPoints.reach("session.recorded");
-        return new Timeline(requested, SessionRecords.toJson(requested), null, java.util.Map.of());
+        return new Timeline(requested, SessionRecords.toJson(requested), List.of(), 0);
     }
 
     /** Files of one image over another would be a mix that never existed. */
@@ -126,9 +133,19 @@ final class SessionOpening {
         }
     }
 
-    private int start(SandboxSpec spec) {
+    /**
+     * What the session begins with.
+     *
+     * @param timeline up to the turn that the sandbox is at
+     * @param manifest of that turn; null for the image as it came
+     * @param processes how many came back from a dump
+     * @param skipped why newer turns did not come back
+     */
+    private record Opened(Timeline timeline, @Nullable Manifest manifest, int processes, List<String> skipped) {}
+
+    private Opened start(Timeline timeline) {
         Volume volume = services.snapshots().createVolume(sandboxId);
-        SandboxFactory.Place place = services.factory().prepare(sandboxId, spec, volume);
+        SandboxFactory.Place place = services.factory().prepare(sandboxId, timeline.spec(), volume);
         boolean started = false;
         try {
             running = place.start();
@@ -139,16 +156,13 @@ final class SessionOpening {
             }
         }
         watch = services.inspector().watch(target(running().processes()));
-        return 0;
+        return new Opened(timeline, null, 0, List.of());
     }
 
-    private int restore(SandboxSpec spec, Manifest manifest) {
-        RestoreResult result = services.engine()
-                .restore(
-                        sandboxId,
-                        spec,
-                        manifest.checkpoint(),
-                        processes -> watch = services.inspector().watch(target(processes)));
+    private Opened restore(Timeline timeline, RestoreTargets targets) {
+        RestoreTargets.Restored<RestoreResult> restored = targets.first(manifest -> restore(timeline.spec(), manifest));
+        RestoreResult result = restored.result();
+        Manifest manifest = restored.target().manifest();
         running = result.sandbox();
         LOG.info(
                 "session {}: back at generation {} ({} processes, {} files verified)",
@@ -156,7 +170,44 @@ final class SessionOpening {
                 manifest.generation(),
                 result.processesRestored(),
                 result.filesVerified());
-        return result.processesRestored();
+        Point point = restored.target().point();
+        return new Opened(timeline.until(point), manifest, result.processesRestored(), restored.skipped());
+    }
+
+    private RestoreResult restore(SandboxSpec spec, Manifest manifest) {
+        boolean restored = false;
+        try {
+            RestoreResult result = services.engine()
+                    .restore(
+                            sandboxId,
+                            spec,
+                            manifest.checkpoint(),
+                            processes -> watch = services.inspector().watch(target(processes)));
+            restored = true;
+            return result;
+        } finally {
+            TurnInspector.Watch opened = watch;
+            if (!restored && opened != null) {
+                watch = null;
+                Quietly.all(id, opened::close);
+            }
+        }
+    }
+
+    /** The turns that did not come back are void before anything happens in the sandbox, and only then is what is left of them removed. */
+    private void recordRollback(CheckpointStore store, Retention retention, Opened opened) {
+        Commit to = Objects.requireNonNull(opened.timeline.last());
+        store.journal()
+                .append(
+                        SessionRecords.ROLLBACK,
+                        SessionRecords.rollback(to, opened.skipped, System.currentTimeMillis()));
+        FaultPoints.reach("rollback.recorded");
+        LOG.warn(
+                "session {}: turns after turn {} are LOST, because their checkpoints are damaged: {}",
+                id,
+                to.turn(),
+                opened.skipped);
+        retention.sweepUncommitted(to.generation());
     }
 
     private InspectionTarget target(SandboxProcesses processes) {
@@ -168,15 +219,25 @@ final class SessionOpening {
                 processes.lower());
     }
 
-    private Recovery recovery(@Nullable Commit last, int processes, @Nullable Manifest manifest) {
+    private List<LostProcess> restartLost(RunningSandbox sandbox, @Nullable Manifest manifest) {
+        return manifest == null || services.onLost() == LostPolicy.REPORT
+                ? List.of()
+                : LostProcesses.restart(id, sandbox, manifest.lostProcesses());
+    }
+
+    private Recovery recovery(Opened opened, List<LostProcess> restarted) {
+        Commit last = opened.timeline.last();
         if (last == null) {
             return new Recovery.Fresh();
         }
+        Manifest manifest = opened.manifest;
         List<String> lost = manifest == null ? List.of() : manifest.lost();
         if (!lost.isEmpty()) {
             LOG.warn("session {}: not restored, because it could not be captured: {}", id, lost);
         }
-        return new Recovery.Restored(last, processes, (System.nanoTime() - startedNanos) / 1_000_000, lost);
+        long millis = (System.nanoTime() - startedNanos) / 1_000_000;
+        List<String> again = restarted.stream().map(LostProcess::describe).toList();
+        return new Recovery.Restored(last, opened.processes, millis, lost, again, opened.skipped);
     }
 
     private RunningSandbox running() {

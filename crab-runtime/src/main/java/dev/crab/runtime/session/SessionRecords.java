@@ -10,25 +10,52 @@ import dev.crab.runtime.sandbox.SandboxImage;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.store.JournalRecord;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/** The runtime's own kinds of journal records, {@code session} and {@code commit}, to JSON and back. */
+/** The runtime's own kinds of journal records, {@code session}, {@code commit} and {@code rollback}, to JSON and back. */
 final class SessionRecords {
     static final String SESSION = "session";
     static final String COMMIT = "commit";
 
-    /** Of the content of these two kinds. */
+    /** The commits after a turn are void from here on. */
+    static final String ROLLBACK = "rollback";
+
+    /** Of the content of these kinds. */
     static final int VERSION = 1;
 
     private SessionRecords() {}
 
-    /** What a journal says about a session: what its sandbox is like, its newest commit, and the state carried by value then. */
-    record Timeline(
-            SandboxSpec spec, ObjectNode specJson, @Nullable Commit last, Map<String, String> attributes) {}
+    /** A turn that can be gone back to, and the state carried by value then. */
+    record Point(Commit commit, Map<String, String> attributes) {}
+
+    /**
+     * What a journal says about a session.
+     *
+     * @param spec what its sandbox is like
+     * @param points the turns that count, oldest first
+     * @param highestGeneration the highest number that a generation was ever committed under
+     */
+    record Timeline(SandboxSpec spec, ObjectNode specJson, List<Point> points, long highestGeneration) {
+        @Nullable
+        Commit last() {
+            return points.isEmpty() ? null : points.get(points.size() - 1).commit();
+        }
+
+        Map<String, String> attributes() {
+            return points.isEmpty() ? Map.of() : points.get(points.size() - 1).attributes();
+        }
+
+        /** The same, up to that point. */
+        Timeline until(Point point) {
+            return new Timeline(
+                    spec, specJson, List.copyOf(points.subList(0, points.indexOf(point) + 1)), highestGeneration);
+        }
+    }
 
     /** Folds a journal; null if it does not even say what the sandbox is like, which is so only if no session was ever opened. */
     static @Nullable Timeline timeline(String session, List<JournalRecord> records) {
@@ -42,20 +69,52 @@ final class SessionRecords {
         }
         checkVersion(first);
         ObjectNode specJson = object(first, first.body(), "spec");
-        Commit last = null;
-        Map<String, String> attributes = new LinkedHashMap<>();
+        List<Point> points = new ArrayList<>();
+        Map<String, String> attributes = Map.of();
+        long highest = 0;
+        for (JournalRecord entry : commits(records)) {
+            Commit next = commit(entry);
+            if (next.turn() != points.size() + 1) {
+                throw corrupt(entry, "it commits turn " + next.turn() + " where " + (points.size() + 1) + " was due");
+            }
+            attributes = apply(entry, attributes);
+            points.add(new Point(next, attributes));
+        }
         for (JournalRecord entry : records) {
             if (entry.kind().equals(COMMIT)) {
-                Commit next = commit(entry);
-                long expected = last == null ? 1 : last.turn() + 1;
-                if (next.turn() != expected) {
-                    throw corrupt(entry, "it commits turn " + next.turn() + " where " + expected + " was due");
-                }
-                last = next;
-                apply(entry, attributes);
+                highest = Math.max(highest, commit(entry).generation());
             }
         }
-        return new Timeline(spec(first, specJson), specJson, last, Map.copyOf(attributes));
+        return new Timeline(spec(first, specJson), specJson, List.copyOf(points), highest);
+    }
+
+    /** The commit records that no rollback has made void, oldest first. */
+    static List<JournalRecord> commits(List<JournalRecord> records) {
+        List<JournalRecord> commits = new ArrayList<>();
+        for (JournalRecord entry : records) {
+            if (entry.kind().equals(COMMIT)) {
+                commits.add(entry);
+            } else if (entry.kind().equals(ROLLBACK)) {
+                checkVersion(entry);
+                long turn = number(entry, entry.body(), "turn");
+                if (turn < 0 || turn > commits.size()) {
+                    throw corrupt(entry, "it goes back to turn " + turn + " of " + commits.size());
+                }
+                commits.subList((int) turn, commits.size()).clear();
+            }
+        }
+        return commits;
+    }
+
+    /** That the turns after one are void, and why. */
+    static ObjectNode rollback(Commit to, List<String> reasons, long atMillis) {
+        ObjectNode body = JsonNodeFactory.instance.objectNode();
+        body.put("version", VERSION)
+                .put("turn", to.turn())
+                .put("generation", to.generation())
+                .put("at", atMillis);
+        reasons.forEach(body.putArray("reasons")::add);
+        return body;
     }
 
     static ObjectNode opening(String session, SandboxSpec spec) {
@@ -163,7 +222,7 @@ final class SessionRecords {
 
     static Details details(JournalRecord entry) {
         ObjectNode body = entry.body();
-        List<String> lost = new java.util.ArrayList<>();
+        List<String> lost = new ArrayList<>();
         body.path("lost").forEach(item -> lost.add(item.asText()));
         try {
             return new Details(
@@ -178,7 +237,8 @@ final class SessionRecords {
         }
     }
 
-    private static void apply(JournalRecord entry, Map<String, String> attributes) {
+    private static Map<String, String> apply(JournalRecord entry, Map<String, String> before) {
+        Map<String, String> attributes = new LinkedHashMap<>(before);
         object(entry, entry.body(), "attributes").properties().forEach(change -> {
             if (change.getValue().isNull()) {
                 attributes.remove(change.getKey());
@@ -186,6 +246,7 @@ final class SessionRecords {
                 attributes.put(change.getKey(), change.getValue().asText());
             }
         });
+        return Map.copyOf(attributes);
     }
 
     private static void checkVersion(JournalRecord entry) {

@@ -15,6 +15,8 @@ import dev.crab.runtime.store.DataDirectory;
  * @param engine takes and restores checkpoints
  * @param inspector judges turns
  * @param onUncaptured what to do where processes cannot be captured
+ * @param onLost what a restore does about processes that could not be captured
+ * @param onDamaged what to do where the newest checkpoint does not come back
  * @param keepGenerations how many of the newest generations stay, from 1
  */
 public record SessionServices(
@@ -24,4 +26,6 @@ public record SessionServices(
         CheckpointEngine engine,
         TurnInspector inspector,
         UncapturedPolicy onUncaptured,
+        LostPolicy onLost,
+        DamagePolicy onDamaged,
         int keepGenerations) {}

@@ -19,6 +19,7 @@ import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.store.CheckpointImage;
 import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.FileJournal;
+import dev.crab.runtime.store.LostProcess;
 import dev.crab.runtime.store.Manifest;
 import dev.crab.runtime.store.Names;
 import dev.crab.runtime.store.ObjectRef;
@@ -84,7 +85,7 @@ final class TurnCommitter {
         this.lastImage = manifest == null ? null : manifest.checkpoint();
         this.lastLost = manifest == null ? List.of() : manifest.lost();
         this.lastAttributes = timeline.attributes();
-        this.nextGeneration = (last == null ? 0 : last.generation()) + 1;
+        this.nextGeneration = timeline.highestGeneration() + 1;
     }
 
     @Nullable
@@ -100,6 +101,7 @@ final class TurnCommitter {
         final Map<String, String> attributes = Map.copyOf(sandbox.attributes());
         TurnEffects effects;
         List<String> lost = List.of();
+        List<LostProcess> lostProcesses = List.of();
         long judgeNanos;
         boolean recorded;
 
@@ -143,7 +145,9 @@ final class TurnCommitter {
                     store.session(),
                     turn,
                     e);
-            attempt.lost = lost(e);
+            attempt.lostProcesses =
+                    LostProcesses.read(processes(), sandbox.processes().initPid());
+            attempt.lost = lost(e, attempt.lostProcesses);
             return commitCaptured(attempt, capturePlan(attempt), held);
         }
     }
@@ -303,7 +307,8 @@ final class TurnCommitter {
                 sandbox.processes().lower().toString(),
                 image,
                 attempt.attributes,
-                attempt.lost);
+                attempt.lost,
+                attempt.lostProcesses);
     }
 
     private TurnEffects withCarried(TurnEffects judged) {
@@ -359,17 +364,10 @@ final class TurnCommitter {
         }
     }
 
-    private List<String> lost(CrabException e) {
+    private static List<String> lost(CrabException e, List<LostProcess> processes) {
         List<String> lost = new ArrayList<>();
         lost.add("the sandbox's processes: " + e.why());
-        for (String pid : processes()) {
-            try {
-                lost.add("process "
-                        + Files.readString(Path.of("/proc", pid, "comm")).strip() + " (host pid " + pid + ")");
-            } catch (IOException gone) {
-                LOG.debug("process {} has ended meanwhile", pid, gone);
-            }
-        }
+        processes.forEach(process -> lost.add(process.describe()));
         return lost;
     }
 

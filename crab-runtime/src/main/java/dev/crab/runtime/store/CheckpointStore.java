@@ -9,7 +9,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -156,32 +155,14 @@ public final class CheckpointStore implements AutoCloseable {
      * @throws CrabException IO_FAILED
      */
     public List<String> retain(List<Manifest> kept) {
-        Set<Long> generations =
-                Set.copyOf(kept.stream().map(Manifest::generation).toList());
-        Set<String> needed = Set.copyOf(kept.stream()
-                .flatMap(manifest -> manifest.objects().stream())
-                .map(ObjectRef::name)
-                .distinct()
-                .toList());
         try {
             manifests.deleteTemporary();
         } catch (IOException e) {
             throw CrabException.io("the remains of interrupted writes cannot be deleted", e);
         }
-        // Manifests first: one that names a deleted object must never be found.
-        for (long generation : manifests.generations()) {
-            if (!generations.contains(generation)) {
-                manifests.delete(generation);
-            }
-        }
-        List<String> deleted = new ArrayList<>();
-        for (String name : objects.list(Names.prefix(session))) {
-            if (!needed.contains(name)) {
-                objects.delete(name);
-                deleted.add(name);
-            }
-        }
-        return deleted;
+        Unneeded unneeded = Unneeded.of(session, manifests, objects, kept);
+        unneeded.delete(manifests, objects);
+        return unneeded.objects();
     }
 
     /** Closes the journal and gives the lock back. Idempotent. */

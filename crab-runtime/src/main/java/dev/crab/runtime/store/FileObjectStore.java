@@ -158,6 +158,16 @@ public final class FileObjectStore implements ObjectStore {
         }
     }
 
+    /** Bytes that deleting this name would free: none while the object has another. */
+    public long bytesFreed(String name) {
+        try {
+            Path file = file(name);
+            return Integer.valueOf(1).equals(Files.getAttribute(file, "unix:nlink")) ? Files.size(file) : 0;
+        } catch (IOException e) {
+            return 0; // it has just gone
+        }
+    }
+
     /** The file of an object. What an interrupted write of it left lies beside it. */
     Path file(String name) {
         String key = name.endsWith(DurableFiles.TEMPORARY)

@@ -21,6 +21,7 @@ import java.util.Map;
  * @param checkpoint the dump and the snapshot
  * @param attributes the sandbox's state that is carried by value
  * @param lost what could not be captured, for reading; empty unless the session runs unprotected
+ * @param lostProcesses the processes among it, and how each could be started again
  */
 public record Manifest(
         String session,
@@ -34,7 +35,8 @@ public record Manifest(
         String image,
         CheckpointImage checkpoint,
         Map<String, String> attributes,
-        List<String> lost) {
+        List<String> lost,
+        List<LostProcess> lostProcesses) {
     /**
      * One reason of the inspector's judgement.
      *
@@ -53,6 +55,7 @@ public record Manifest(
         reasons = List.copyOf(reasons);
         attributes = Map.copyOf(attributes);
         lost = List.copyOf(lost);
+        lostProcesses = List.copyOf(lostProcesses);
         if (generation < 1 || parent < 0 || parent >= generation || turn < 1) {
             throw new IllegalArgumentException(
                     "generation " + generation + ", parent " + parent + ", turn " + turn + " cannot be");

@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
  * @param dump the packed images
  * @param bases other objects whose pages the dump uses; none in a manifest without them
  * @param processes the process table that a restore must come back with, sorted by pid
+ * @param sample pages of their memory that a restore must come back with
  * @param criuVersion the CRIU that wrote the images, {@code major.minor.sublevel}
  * @param kernel release of the kernel it ran on
  * @param fingerprint equal for two dumps between which no process changed ({@code dev.crab.runtime.criu.DumpFingerprint}); null or empty
@@ -20,12 +21,14 @@ public record ProcessImage(
         ObjectRef dump,
         List<ObjectRef> bases,
         List<ProcessEntry> processes,
+        List<SampledPage> sample,
         String criuVersion,
         String kernel,
         @Nullable String fingerprint) {
     public ProcessImage {
         bases = List.copyOf(bases);
         processes = List.copyOf(processes);
+        sample = List.copyOf(sample);
     }
 
     /** Whether a dump of those processes with that fingerprint would restore to the same as this one. */

@@ -17,6 +17,7 @@ import dev.crab.runtime.store.ObjectRef;
 import dev.crab.runtime.store.PageObjects;
 import dev.crab.runtime.store.ProcessEntry;
 import dev.crab.runtime.store.ProcessImage;
+import dev.crab.runtime.store.SampledPage;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -185,6 +186,29 @@ class RestoreRefusalTest {
         fixture.destroy(sandbox);
     }
 
+    @Test
+    void otherMemory_isRefusedBeforeItRuns() {
+        ProcessImage p = processes();
+        assertThat(p.sample()).hasSizeGreaterThanOrEqualTo(8);
+        List<SampledPage> sample = new ArrayList<>(p.sample());
+        SampledPage last = sample.remove(sample.size() - 1);
+        sample.add(new SampledPage(last.pid(), last.address(), "ab".repeat(32)));
+        refused(
+                ErrorCode.RESTORE_MISMATCH,
+                "memory of process " + last.pid(),
+                new CheckpointImage(
+                        new ProcessImage(
+                                p.generation(),
+                                p.dump(),
+                                p.bases(),
+                                p.processes(),
+                                sample,
+                                p.criuVersion(),
+                                p.kernel(),
+                                null),
+                        image.files()));
+    }
+
     private static ProcessImage processes() {
         return Objects.requireNonNull(image.processes());
     }
@@ -192,14 +216,16 @@ class RestoreRefusalTest {
     private static CheckpointImage with(List<ProcessEntry> table) {
         ProcessImage p = processes();
         return new CheckpointImage(
-                new ProcessImage(p.generation(), p.dump(), p.bases(), table, p.criuVersion(), p.kernel(), null),
+                new ProcessImage(
+                        p.generation(), p.dump(), p.bases(), table, p.sample(), p.criuVersion(), p.kernel(), null),
                 image.files());
     }
 
     private static CheckpointImage withDump(ObjectRef dump) {
         ProcessImage p = processes();
         return new CheckpointImage(
-                new ProcessImage(p.generation(), dump, p.bases(), p.processes(), p.criuVersion(), p.kernel(), null),
+                new ProcessImage(
+                        p.generation(), dump, p.bases(), p.processes(), p.sample(), p.criuVersion(), p.kernel(), null),
                 image.files());
     }
 

@@ -7,6 +7,7 @@ import static dev.crab.runtime.session.SessionFixture.startCounter;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.crab.runtime.CrabRuntime;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.os.Cgroups;
@@ -180,6 +181,28 @@ class DamageTest {
                     assertThat(restored.processesRestored()).isZero();
                 });
                 assertThat(run(session.sandbox(), "ls /srv")).isEqualTo("ready");
+                assertThat(run(session.sandbox(), "pgrep -c python3 || true")).isEqualTo("0");
+            }
+            try (CrabRuntime restarting = CrabRuntime.builder()
+                            .dataDirectory(lenient.data())
+                            .onUncaptured(UncapturedPolicy.CONTINUE_UNPROTECTED)
+                            .onLost(LostPolicy.RESTART)
+                            .build();
+                    SandboxSession session = restarting.open("lenient", SessionFixture.spec())) {
+                assertThat(session.recovery()).isInstanceOfSatisfying(Recovery.Restored.class, restored -> {
+                    assertThat(restored.lost()).hasSize(3);
+                    assertThat(restored.restarted())
+                            .singleElement()
+                            .satisfies(one ->
+                                    assertThat(one).contains("python3 -c").contains("ptrace"));
+                });
+                // The one that was started by a command, which starts its child itself.
+                assertThat(run(session.sandbox(), "while [ $(pgrep -c python3) != 2 ]; do sleep 0.05; done; pwd"))
+                        .isEqualTo("/root");
+                Turn turn = session.beginTurn();
+                run(session.sandbox(), "pkill python3; while pgrep python3; do sleep 0.01; done");
+                TurnOutcome outcome = turn.commit(position(2));
+                assertThat(outcome.saved()).isEqualTo(Saved.FILES);
             }
         }
     }

@@ -141,6 +141,7 @@ class ManifestStoreTest {
                 new ObjectRef(Names.checkpoint(session, generation) + ".dump", 20, "cd".repeat(32)),
                 List.of(new ObjectRef(Names.checkpoint(session, generation) + ".dump.base0", 30, "ef".repeat(32))),
                 List.of(new ProcessEntry(1, 0, 1, 1, "crab-init", "S", List.of("0:chr"), List.of("tcp 127.0.0.1 80"))),
+                List.of(new SampledPage(12, 0x7f0000000000L, "01".repeat(32))),
                 "4.2.1",
                 "6.18.0",
                 "00ff");
@@ -158,7 +159,8 @@ class ManifestStoreTest {
                         dump ? processes : null,
                         new FileImage(generation, Names.checkpoint(session, generation), table, 3)),
                 Map.of("shell.main", "cd /tmp"),
-                List.of());
+                List.of("process 7"),
+                List.of(new LostProcess(7, 1, List.of("a", "b c"), List.of("X=ü"), "/srv", 0, 5)));
     }
 
     private static void assertRefused(String what, ErrorCode code, Path named, ThrowingCallable call) {
