@@ -20,6 +20,7 @@ final class InitClient implements AutoCloseable {
     private final int initPid;
     private final NativeFd root;
     private final RequestGate gate;
+    private volatile Runnable beforeRequest = () -> {};
 
     InitClient(String id, int initPid) {
         this.id = id;
@@ -34,9 +35,12 @@ final class InitClient implements AutoCloseable {
 
     /** A connection for one request; waits while another thread holds the sandbox. */
     InitConnection connect() {
-        gate.enter();
+        boolean free = gate.enter();
         boolean connected = false;
         try {
+            if (free) {
+                beforeRequest.run();
+            }
             InitConnection connection = open();
             connected = true;
             return connection;
@@ -62,6 +66,11 @@ final class InitClient implements AutoCloseable {
         } catch (IOException e) {
             throw Processes.isAlive(initPid) ? refused(String.valueOf(e.getMessage()), e) : lost(e);
         }
+    }
+
+    /** See {@link SandboxFactory.RunningSandbox#beforeRequests}. */
+    void beforeRequests(Runnable action) {
+        beforeRequest = action;
     }
 
     /** See {@link SandboxFactory.RunningSandbox#hold}. */

@@ -208,6 +208,11 @@ final class InitSandbox implements SandboxFactory.RunningSandbox {
     }
 
     @Override
+    public void beforeRequests(Runnable action) {
+        client.beforeRequests(action);
+    }
+
+    @Override
     public void close() {
         client.close();
         onClose.run();

@@ -27,13 +27,15 @@ final class RequestGate {
     /**
      * Waits until nobody else holds the sandbox. Each call is followed by one of {@link #leave}.
      *
+     * @return whether nobody holds it; false for the holder's own requests
      * @throws CrabException INTERRUPTED; then it has not entered
      */
-    synchronized void enter() {
+    synchronized boolean enter() {
         while (isHeldByAnother()) {
             pause(0);
         }
         running++;
+        return holder == null;
     }
 
     synchronized void leave() {

@@ -64,6 +64,12 @@ public interface SandboxFactory {
          */
         Hold hold();
 
+        /**
+         * From now on the action runs before each request, in its thread, but for those of who holds the sandbox. What it throws comes out
+         * of the request, which then is not made.
+         */
+        void beforeRequests(Runnable action);
+
         @Override
         void close();
     }

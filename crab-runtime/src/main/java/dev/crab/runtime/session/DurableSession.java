@@ -170,6 +170,7 @@ final class DurableSession implements SandboxSession {
             closed = true;
             openTurn = null;
             try (store) {
+                sandbox.beforeRequests(() -> {});
                 watch.close();
                 services.engine().detach(sandbox.id());
                 sandbox.close();

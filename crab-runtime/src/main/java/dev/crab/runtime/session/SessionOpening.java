@@ -75,6 +75,10 @@ final class SessionOpening {
                 recordRollback(store, retention, opened);
             }
             RunningSandbox sandbox = running();
+            // Whoever uses the sandbox between turns is watched as well: what a process does that begins and ends there
+            // is seen only while calls are.
+            TurnInspector.Watch watching = watch();
+            sandbox.beforeRequests(watching::begin);
             sandbox.attributes().putAll(opened.timeline.attributes());
             List<LostProcess> restarted = restartLost(sandbox, opened.manifest);
             services.engine().attach(sandbox);
@@ -83,7 +87,7 @@ final class SessionOpening {
                     store,
                     retention,
                     sandbox,
-                    watch(),
+                    watching,
                     recovery(opened, restarted),
                     opened.timeline,
                     opened.manifest,

@@ -453,6 +453,49 @@ class SandboxSessionTest {
     }
 
     @Test
+    void whatHappensBetweenTurns_belongsToTheNext() {
+        try (SandboxSession session = fixture.open("between")) {
+            Turn first = session.beginTurn();
+            run(session.sandbox(), "touch -d 2001-01-01 /srv/empty /srv/mode; chmod 600 /srv/mode");
+            first.commit(position(1));
+            // Nothing of this dirties a page, and nobody who did it is left.
+            run(session.sandbox(), ": >/srv/empty; chmod 640 /srv/mode");
+            Turn second = session.beginTurn();
+            assertThat(second.commit(position(2)).saved()).isEqualTo(Saved.FILES);
+        }
+        try (SandboxSession session = fixture.open("between")) {
+            assertThat(run(session.sandbox(), "stat -c '%a %y' /srv/mode /srv/empty | cut -c1-8"))
+                    .doesNotContain("600")
+                    .contains("640 2001")
+                    .doesNotContain("644 2001");
+        }
+    }
+
+    @Test
+    void whatHappensAfterACommitThatFailed_isSavedByTheNextAttempt() {
+        try (SandboxSession session = fixture.open("again")) {
+            Turn first = session.beginTurn();
+            run(session.sandbox(), "touch -d 2001-01-01 /srv/empty");
+            first.commit(position(1));
+            Turn second = session.beginTurn();
+            var tooLong = position(2).put("text", "x".repeat(TurnCommitter.POSITION_LIMIT));
+            assertThatThrownBy(() -> second.commit(tooLong)).isInstanceOf(CrabException.class);
+            FaultPoints.handler((name, times) -> {
+                if (name.equals("commit.before")) {
+                    throw CrabException.io("the test", new java.io.IOException("Input/output error"));
+                }
+            });
+            try {
+                assertThatThrownBy(() -> second.commit(position(2))).isInstanceOf(CrabException.class);
+            } finally {
+                FaultPoints.handler(null);
+            }
+            run(session.sandbox(), ": >/srv/empty");
+            assertThat(second.commit(position(2)).saved()).isEqualTo(Saved.FILES);
+        }
+    }
+
+    @Test
     void oldGenerations_goWhenNothingNeedsThemAndTheDumpStaysThatIsStillUsed() {
         try (SessionFixture small = new SessionFixture(SessionFixture.temporary(), 2)) {
             try (SandboxSession session = small.open(id)) {
