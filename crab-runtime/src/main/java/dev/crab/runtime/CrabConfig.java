@@ -5,6 +5,7 @@ import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.inspector.FilePolicy;
 import dev.crab.runtime.inspector.InspectorTier;
 import dev.crab.runtime.session.UncapturedPolicy;
+import dev.crab.runtime.snapshot.SnapshotKind;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -30,6 +31,7 @@ import org.jspecify.annotations.Nullable;
  * <tr><td>{@value #KEEP}</td><td>{@code 3}</td><td>generations kept besides the last commit's; 1 to 10000</td></tr>
  * <tr><td>{@value #INSPECTOR}</td><td>{@code TRACEPOINT}</td><td>see {@link InspectorTier}; never chosen by itself, since a host that
  * refuses the sharper tier would then quietly cost more</td></tr>
+ * <tr><td>{@value #SNAPSHOTTER}</td><td>{@code AUTO}</td><td>see {@link SnapshotKind}</td></tr>
  * <tr><td>{@value #IGNORE_FILES}</td><td>none</td><td>globs from the sandbox's root, separated by commas: see {@link FilePolicy}</td></tr>
  * <tr><td>{@value #IGNORE_REWRITES}</td><td>{@code false}</td><td>whether a file written anew with the same content is no change</td></tr>
  * </table>
@@ -41,6 +43,7 @@ import org.jspecify.annotations.Nullable;
  * @param onUncaptured what to do where processes cannot be captured
  * @param keepGenerations how many of the newest generations stay in the store, from 1
  * @param inspector how turns are judged
+ * @param snapshotter how snapshots of files are taken
  * @param files which changes of files a turn is saved for
  */
 public record CrabConfig(
@@ -51,6 +54,7 @@ public record CrabConfig(
         UncapturedPolicy onUncaptured,
         int keepGenerations,
         InspectorTier inspector,
+        SnapshotKind snapshotter,
         FilePolicy files) {
     public static final String ENABLED = "crab.enabled";
     public static final String DATA = "crab.data";
@@ -59,6 +63,7 @@ public record CrabConfig(
     public static final String ON_UNCAPTURED = "crab.on-uncaptured";
     public static final String KEEP = "crab.keep-generations";
     public static final String INSPECTOR = "crab.inspector";
+    public static final String SNAPSHOTTER = "crab.snapshotter";
     public static final String IGNORE_FILES = "crab.ignore-files";
     public static final String IGNORE_REWRITES = "crab.ignore-rewrites";
 
@@ -99,6 +104,11 @@ public record CrabConfig(
                             "TRACEPOINT",
                             "one of " + Arrays.toString(InspectorTier.values()),
                             text -> InspectorTier.valueOf(constant(text))),
+                    one(
+                            SNAPSHOTTER,
+                            "AUTO",
+                            "one of " + Arrays.toString(SnapshotKind.values()),
+                            text -> SnapshotKind.valueOf(constant(text))),
                     files());
         }
 

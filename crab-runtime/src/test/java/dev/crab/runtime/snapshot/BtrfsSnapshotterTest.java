@@ -63,9 +63,9 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
             Files.writeString(volume.upper().resolve("file"), "kept");
             Snapshot snapshot = first.snapshot(volume, "s");
             first.makeDurable(snapshot);
-            BtrfsSnapshotter.release(own.path());
+            Snapshotters.release(own.path());
             assertThat(own.path().resolve("btrfs")).isEmptyDirectory();
-            BtrfsSnapshotter.release(own.path());
+            Snapshotters.release(own.path());
 
             BtrfsSnapshotter again = BtrfsSnapshotter.open(own.path(), SIZE);
             assertThat(again.find("s").upper().resolve("file")).hasContent("kept");
@@ -133,7 +133,7 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
                 Files.delete(directory.resolve("ballast"));
                 onTmpfs.snapshot(volume, "s");
             } finally {
-                BtrfsSnapshotter.release(directory.resolve("data"));
+                Snapshotters.release(directory.resolve("data"));
             }
         } finally {
             run("umount", directory.toString());
