@@ -9,6 +9,7 @@ import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.inspector.FilePolicy;
 import dev.crab.runtime.inspector.InspectorTier;
 import dev.crab.runtime.session.UncapturedPolicy;
+import dev.crab.runtime.snapshot.SnapshotKind;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -34,6 +35,7 @@ class CrabConfigTest {
                         UncapturedPolicy.FAIL,
                         3,
                         InspectorTier.TRACEPOINT,
+                        SnapshotKind.AUTO,
                         FilePolicy.EVERYTHING));
     }
 
@@ -70,6 +72,7 @@ class CrabConfigTest {
         "crab.keep-generations, 0, a number from 1 to 10000",
         "crab.keep-generations, many, a number from 1 to 10000",
         "crab.on-uncaptured, ignore, one of [FAIL",
+        "crab.snapshotter, zfs, one of [AUTO",
         "crab.inspector, fentry, one of [TRACEPOINT",
         "crab.ignore-files, tmp/**, globs that begin with /",
         "crab.ignore-files, '/a,,/b', globs that begin with /",

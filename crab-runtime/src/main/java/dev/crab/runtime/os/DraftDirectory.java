@@ -119,7 +119,7 @@ public final class DraftDirectory implements AutoCloseable {
 
     private void empty() throws IOException {
         try (Memory buffer = new Memory(1 << 16)) {
-            for (byte[] name : FileTree.names(fd, buffer)) {
+            for (byte[] name : TreeCalls.names(fd, buffer)) {
                 TreeRemoval.remove(path, new String(name, StandardCharsets.ISO_8859_1));
             }
         } catch (LastErrorException e) {

@@ -6,6 +6,7 @@ import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 
 /**
  * The calls that make and remove directory trees, each from an open directory. Names are bytes with a zero at the end. Direct mapping:
@@ -19,6 +20,7 @@ final class TreeCalls {
     static final int O_TMPFILE = 020000000 | LibC.O_DIRECTORY;
     static final int AT_SYMLINK_NOFOLLOW = 0x100;
     static final int AT_REMOVEDIR = 0x200;
+    static final int SEEK_SET = 0;
     static final int SEEK_DATA = 3;
     static final int SEEK_HOLE = 4;
     static final int LOCK_EX = 2;
@@ -99,6 +101,12 @@ final class TreeCalls {
     /** Opens a directory that is no link. */
     static NativeFd openDirectory(int at, byte[] name) {
         return new NativeFd(openat(at, name, LibC.O_RDONLY | LibC.O_DIRECTORY | LibC.O_NOFOLLOW | LibC.O_CLOEXEC, 0));
+    }
+
+    /** The names in a directory, from its beginning even if the descriptor was read to the end before. */
+    static List<byte[]> names(NativeFd directory, Memory buffer) {
+        lseek(directory.number(), 0, SEEK_SET);
+        return FileTree.names(directory, buffer);
     }
 
     /** The inode's number; {@code struct stat} of x86-64 has it at offset 8. */

@@ -119,7 +119,7 @@ public final class TreeCopy {
                 }
             });
             leave(0);
-            for (byte[] name : FileTree.names(links, new Memory(1 << 16))) {
+            for (byte[] name : TreeCalls.names(links, new Memory(1 << 16))) {
                 TreeCalls.unlinkat(links.number(), Arrays.copyOf(name, name.length + 1), 0);
             }
             for (Later flags : later) {

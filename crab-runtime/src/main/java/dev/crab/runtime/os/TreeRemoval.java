@@ -48,7 +48,7 @@ public final class TreeRemoval {
         boolean found;
         do {
             found = false;
-            for (byte[] name : FileTree.names(parent, buffer)) {
+            for (byte[] name : TreeCalls.names(parent, buffer)) {
                 if (new String(name, StandardCharsets.ISO_8859_1).startsWith(MOVED)) {
                     found = true;
                     remove(parent, Arrays.copyOf(name, name.length + 1), 0);
@@ -84,7 +84,7 @@ public final class TreeRemoval {
                 moveUp(directory, name);
                 return;
             }
-            for (byte[] child : FileTree.names(inside, buffer)) {
+            for (byte[] child : TreeCalls.names(inside, buffer)) {
                 remove(inside, Arrays.copyOf(child, child.length + 1), depth + 1);
             }
             loosen(inside);

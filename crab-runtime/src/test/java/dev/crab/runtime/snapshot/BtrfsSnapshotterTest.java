@@ -150,8 +150,4 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
         Process losetup = new ProcessBuilder("losetup", "--list").start();
         return losetup.inputReader().lines().toList();
     }
-
-    private static void run(String... command) throws IOException, InterruptedException {
-        assertThat(new ProcessBuilder(command).inheritIO().start().waitFor()).isZero();
-    }
 }
