@@ -119,6 +119,20 @@ final class TreeSnapshotter implements Snapshotter {
     }
 
     @Override
+    public void prepare(Volume volume) {
+        if (kind != SnapshotKind.REFLINK) {
+            return;
+        }
+        // Blocks can be shared only once they are written, and the kernel writes all of them far faster than one file
+        // after the other.
+        try {
+            Filesystems.sync(volumes.resolve(SnapshotNames.valid(volume.id())));
+        } catch (IOException e) {
+            throw CrabException.io("volume " + volume.id() + " cannot be written to disk", e);
+        }
+    }
+
+    @Override
     public Snapshot snapshot(Volume volume, String id) {
         Path source = volumes.resolve(SnapshotNames.valid(volume.id())).resolve("upper");
         make(

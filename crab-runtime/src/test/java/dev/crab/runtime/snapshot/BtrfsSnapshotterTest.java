@@ -57,7 +57,9 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
 
     @Test
     void open_findsAgainWhatWasStoredAfterARelease() throws IOException {
+        Path place;
         try (TestDataDirectory own = new TestDataDirectory()) {
+            place = own.path();
             BtrfsSnapshotter first = BtrfsSnapshotter.open(own.path(), SIZE);
             Volume volume = first.createVolume("v");
             Files.writeString(volume.upper().resolve("file"), "kept");
@@ -70,7 +72,7 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
             BtrfsSnapshotter again = BtrfsSnapshotter.open(own.path(), SIZE);
             assertThat(again.find("s").upper().resolve("file")).hasContent("kept");
         }
-        assertThat(loopDevices()).noneMatch(line -> line.contains("(deleted)"));
+        assertThat(loopDevices()).noneMatch(line -> line.contains(place.toString()));
     }
 
     @Test

@@ -289,6 +289,7 @@ public abstract class SnapshotterSuite {
         manyFiles(volume, 20_000);
         List<String> before = tree(volume.upper());
         assertThat(before).hasSizeGreaterThan(20_000);
+        snapshotter().prepare(volume);
         Snapshot snapshot = snapshotter().snapshot(volume, name());
         assertThat(tree(snapshot.upper())).isEqualTo(before);
         delete(snapshot, volume);

@@ -120,7 +120,7 @@ abstract class TreeSnapshotterSuite extends SnapshotterSuite {
     @Test
     void opening_leavesWhatALivingOneIsMaking() throws Exception {
         Volume volume = snapshotter.createVolume("v");
-        manyFiles(volume, 20_000);
+        manyFiles(volume, 3000);
         Thread opener = new Thread(() -> {
             while (!Thread.currentThread().isInterrupted()) {
                 Snapshotters.open(data, kind());
