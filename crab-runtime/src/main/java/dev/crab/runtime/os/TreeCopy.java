@@ -265,7 +265,8 @@ public final class TreeCopy {
         // dev_t of glibc: the minor's low byte and upper bits around the major's twelve low ones.
         long major = entry.deviceMajor();
         long minor = entry.deviceMinor();
-        long device = (major & 0xfff) << 8 | minor & 0xff | (minor & ~0xffL) << 12 | (major & ~0xfffL) << 32;
+        long low = ((major & 0xfff) << 8) | (minor & 0xff);
+        long device = low | ((minor & ~0xffL) << 12) | ((major & ~0xfffL) << 32);
         TreeCalls.mknodat(directory, entry.cName, type | 0600, device);
         TreeCalls.fchownat(directory, entry.cName, (int) entry.uid(), (int) entry.gid(), TreeCalls.AT_SYMLINK_NOFOLLOW);
         TreeCalls.fchmodat(directory, entry.cName, entry.permissions(), 0);
