@@ -7,6 +7,7 @@ import dev.crab.runtime.inspector.InspectorTier;
 import dev.crab.runtime.session.DamagePolicy;
 import dev.crab.runtime.session.LostPolicy;
 import dev.crab.runtime.session.UncapturedPolicy;
+import dev.crab.runtime.snapshot.SnapshotKind;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -34,6 +35,7 @@ import org.jspecify.annotations.Nullable;
  * <tr><td>{@value #KEEP}</td><td>{@code 3}</td><td>generations kept besides the last commit's; 1 to 10000</td></tr>
  * <tr><td>{@value #INSPECTOR}</td><td>{@code TRACEPOINT}</td><td>see {@link InspectorTier}; never chosen by itself, since a host that
  * refuses the sharper tier would then quietly cost more</td></tr>
+ * <tr><td>{@value #SNAPSHOTTER}</td><td>{@code AUTO}</td><td>see {@link SnapshotKind}</td></tr>
  * <tr><td>{@value #IGNORE_FILES}</td><td>none</td><td>globs from the sandbox's root, separated by commas: see {@link FilePolicy}</td></tr>
  * <tr><td>{@value #IGNORE_REWRITES}</td><td>{@code false}</td><td>whether a file written anew with the same content is no change</td></tr>
  * </table>
@@ -47,6 +49,7 @@ import org.jspecify.annotations.Nullable;
  * @param onDamaged what to do where the newest checkpoint does not come back
  * @param keepGenerations how many of the newest generations stay in the store, from 1
  * @param inspector how turns are judged
+ * @param snapshotter how snapshots of files are taken
  * @param files which changes of files a turn is saved for
  */
 public record CrabConfig(
@@ -59,6 +62,7 @@ public record CrabConfig(
         DamagePolicy onDamaged,
         int keepGenerations,
         InspectorTier inspector,
+        SnapshotKind snapshotter,
         FilePolicy files) {
     public static final String ENABLED = "crab.enabled";
     public static final String DATA = "crab.data";
@@ -69,6 +73,7 @@ public record CrabConfig(
     public static final String ON_DAMAGED = "crab.on-damaged";
     public static final String KEEP = "crab.keep-generations";
     public static final String INSPECTOR = "crab.inspector";
+    public static final String SNAPSHOTTER = "crab.snapshotter";
     public static final String IGNORE_FILES = "crab.ignore-files";
     public static final String IGNORE_REWRITES = "crab.ignore-rewrites";
 
@@ -103,6 +108,7 @@ public record CrabConfig(
                     one(ON_DAMAGED, DamagePolicy.FALL_BACK),
                     one(KEEP, "3", "a number from 1 to 10000", Source::generations),
                     one(INSPECTOR, InspectorTier.TRACEPOINT),
+                    one(SNAPSHOTTER, SnapshotKind.AUTO),
                     files());
         }
 

@@ -12,8 +12,9 @@ import dev.crab.runtime.session.LostPolicy;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.SessionArchive;
 import dev.crab.runtime.session.UncapturedPolicy;
-import dev.crab.runtime.snapshot.BtrfsSnapshotter;
+import dev.crab.runtime.snapshot.SnapshotKind;
 import dev.crab.runtime.snapshot.Snapshotter;
+import dev.crab.runtime.snapshot.Snapshotters;
 import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.DataDirectory;
 import dev.crab.runtime.store.Names;
@@ -64,6 +65,7 @@ public final class CrabRuntime implements AutoCloseable {
      *   <li>{@link Builder#onDamaged}: {@link DamagePolicy#FALL_BACK}
      *   <li>{@link Builder#keepGenerations}: 3
      *   <li>{@link Builder#inspector}: {@link InspectorTier#TRACEPOINT}
+     *   <li>{@link Builder#snapshotter}: {@link SnapshotKind#AUTO}
      *   <li>{@link Builder#ignoreFiles}, {@link Builder#ignoreRewrites}: nothing is ignored
      * </ul>
      */
@@ -168,12 +170,12 @@ public final class CrabRuntime implements AutoCloseable {
     /**
      * Checks every kept generation of a session without restoring it; see {@link SessionArchive#verify}.
      *
-     * @throws CrabException as {@link #archive}, for then nothing behind it can be checked; and BTRFS_MISSING, NOT_ROOT or
-     *     DATA_DIRECTORY_UNUSABLE where the snapshots cannot be reached
+     * @throws CrabException as {@link #archive}, for then nothing behind it can be checked; and BTRFS_MISSING, REFLINK_MISSING,
+     *     NOT_ROOT or DATA_DIRECTORY_UNUSABLE where the snapshots cannot be reached
      */
     public void verify(String sessionId, Consumer<SessionArchive.Finding> onFinding) {
         SessionArchive archive = archive(sessionId);
-        try (Snapshotter snapshots = BtrfsSnapshotter.open(config.data())) {
+        try (Snapshotter snapshots = Snapshotters.open(config.data(), config.snapshotter())) {
             archive.verify(data(), snapshots, onFinding);
         }
     }
@@ -256,6 +258,11 @@ public final class CrabRuntime implements AutoCloseable {
         /** How turns are judged. Default: {@link InspectorTier#TRACEPOINT}; a host that refuses it is an error, never a quiet fall-back. */
         public Builder inspector(InspectorTier tier) {
             return set(CrabConfig.INSPECTOR, tier.name());
+        }
+
+        /** How snapshots of files are taken. Default: {@link SnapshotKind#AUTO}. */
+        public Builder snapshotter(SnapshotKind kind) {
+            return set(CrabConfig.SNAPSHOTTER, kind.name());
         }
 
         /** Globs of paths whose changes alone are no reason to save a turn: see {@link FilePolicy}. Default: none. */

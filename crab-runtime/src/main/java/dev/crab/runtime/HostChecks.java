@@ -8,6 +8,10 @@ import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.inspector.InspectorTier;
 import dev.crab.runtime.inspector.TurnInspector;
 import dev.crab.runtime.os.Cgroups;
+import dev.crab.runtime.os.Executables;
+import dev.crab.runtime.os.Filesystems;
+import dev.crab.runtime.snapshot.SnapshotKind;
+import dev.crab.runtime.snapshot.Snapshotters;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileStore;
@@ -49,7 +53,7 @@ final class HostChecks {
         checks.add(guarded("cgroup-v2", this::cgroup));
         checks.add(guarded("runc", this::runc));
         checks.add(guarded("overlayfs", this::overlay));
-        checks.add(guarded("btrfs", this::btrfs));
+        checks.add(guarded("snapshots", this::snapshots));
         checks.add(guarded("data-directory", this::dataDirectory));
         checks.add(guarded("image", this::image));
         return List.copyOf(checks);
@@ -153,7 +157,7 @@ final class HostChecks {
     }
 
     private Check runc() {
-        Optional<Path> runc = inPath("runc");
+        Optional<Path> runc = Executables.find("runc");
         if (runc.isEmpty()) {
             return missing("runc", "no runc in PATH", SETUP, ErrorCode.RUNC_MISSING);
         }
@@ -164,39 +168,22 @@ final class HostChecks {
     }
 
     private Check overlay() {
-        return knowsFileSystem("overlay")
+        return Filesystems.isKnown("overlay")
                 ? ok("overlayfs", "known to the kernel")
                 : missing("overlayfs", "the kernel has no overlay", "modprobe overlay", ErrorCode.PLATFORM_UNSUPPORTED);
     }
 
-    private Check btrfs() {
+    private Check snapshots() {
         Path existing = existing(config.data());
         String obstacle = unusable(existing);
         if (obstacle != null) {
-            return missing("btrfs", obstacle, "see data-directory", ErrorCode.BTRFS_MISSING);
+            return missing("snapshots", obstacle, "see data-directory", ErrorCode.DATA_DIRECTORY_UNUSABLE);
         }
-        try {
-            if (Files.getFileStore(existing).type().equals("btrfs")) {
-                return ok("btrfs", existing + " is on btrfs");
-            }
-        } catch (IOException e) {
-            throw CrabException.io("the file system of " + existing + " cannot be told", e);
-        }
-        List<String> lacks = new ArrayList<>();
-        if (!knowsFileSystem("btrfs")) {
-            lacks.add("the kernel's btrfs");
-        }
-        for (String program : List.of("mkfs.btrfs", "losetup")) {
-            if (inPath(program).isEmpty()) {
-                lacks.add(program);
-            }
-        }
-        if (!Files.exists(Path.of("/dev/loop-control"))) {
-            lacks.add("/dev/loop-control");
-        }
-        return lacks.isEmpty()
-                ? ok("btrfs", "in a loop-mounted file below " + config.data())
-                : missing("btrfs", "missing: " + String.join(", ", lacks), SETUP, ErrorCode.BTRFS_MISSING);
+        Snapshotters.Choice choice = Snapshotters.choose(config.data(), existing, config.snapshotter());
+        String found = "by " + choice.kind().name().toLowerCase(Locale.ROOT) + ": " + choice.why();
+        return choice.kind() == SnapshotKind.COPY && config.snapshotter() == SnapshotKind.AUTO
+                ? warning("snapshots", found + "; each one copies all that the sandbox has written", SETUP)
+                : ok("snapshots", found);
     }
 
     /** What stands in the way of a data directory there; null if nothing does. */
@@ -249,41 +236,6 @@ final class HostChecks {
         return Files.exists(config.data()) && !Files.isExecutable(config.data())
                 ? warning("image", "this user cannot look into " + config.data(), "run the doctor as root")
                 : warning("image", "no Debian image here: a sandbox needs one of your own, or this one", SETUP);
-    }
-
-    private static boolean knowsFileSystem(String name) {
-        try {
-            if (Files.readAllLines(Path.of("/proc/filesystems")).stream()
-                    .anyMatch(
-                            line -> line.strip().endsWith(name) && line.strip().split("\\s+", -1).length <= 2)) {
-                return true;
-            }
-            // Not loaded does not mean absent: mounting loads the module.
-            String release = System.getProperty("os.version");
-            Path modules = Path.of("/lib/modules", release);
-            for (String index : List.of("modules.dep", "modules.builtin")) {
-                Path file = modules.resolve(index);
-                if (Files.isReadable(file) && Files.readString(file).contains("/" + name + ".ko")) {
-                    return true;
-                }
-            }
-            return false;
-        } catch (IOException e) {
-            throw CrabException.io("the kernel's file systems cannot be listed", e);
-        }
-    }
-
-    private static Optional<Path> inPath(String program) {
-        String path = Optional.ofNullable(System.getenv("PATH")).orElse("/usr/sbin:/usr/bin:/sbin:/bin");
-        for (String directory : (path + ":/usr/sbin:/sbin").split(":", -1)) {
-            if (!directory.isEmpty()) {
-                Path candidate = Path.of(directory, program);
-                if (Files.isExecutable(candidate) && Files.isRegularFile(candidate)) {
-                    return Optional.of(candidate);
-                }
-            }
-        }
-        return Optional.empty();
     }
 
     private static @Nullable String firstLine(String... command) {

@@ -9,8 +9,8 @@ import dev.crab.runtime.sandbox.RuncSandboxFactory;
 import dev.crab.runtime.sandbox.SandboxFactory;
 import dev.crab.runtime.session.SandboxSessions;
 import dev.crab.runtime.session.SessionServices;
-import dev.crab.runtime.snapshot.BtrfsSnapshotter;
 import dev.crab.runtime.snapshot.Snapshotter;
+import dev.crab.runtime.snapshot.Snapshotters;
 import dev.crab.runtime.store.DataDirectory;
 import dev.crab.runtime.store.FileObjectStore;
 import java.io.IOException;
@@ -32,7 +32,7 @@ final class RuntimeParts implements AutoCloseable {
             Path criu = CrabRuntime.criu(config);
             TurnInspector inspector = config.inspector().open(config.files());
             made.push(inspector);
-            Snapshotter snapshots = BtrfsSnapshotter.open(config.data());
+            Snapshotter snapshots = Snapshotters.open(config.data(), config.snapshotter());
             made.push(snapshots);
             SandboxFactory factory = new RuncSandboxFactory(config.data());
             CheckpointEngine engine =

@@ -11,6 +11,7 @@ import dev.crab.runtime.inspector.InspectorTier;
 import dev.crab.runtime.session.DamagePolicy;
 import dev.crab.runtime.session.LostPolicy;
 import dev.crab.runtime.session.UncapturedPolicy;
+import dev.crab.runtime.snapshot.SnapshotKind;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -38,6 +39,7 @@ class CrabConfigTest {
                         DamagePolicy.FALL_BACK,
                         3,
                         InspectorTier.TRACEPOINT,
+                        SnapshotKind.AUTO,
                         FilePolicy.EVERYTHING));
     }
 
@@ -76,6 +78,7 @@ class CrabConfigTest {
         "crab.on-lost, ignore, one of [REPORT",
         "crab.on-damaged, ignore, one of [FALL_BACK",
         "crab.on-uncaptured, ignore, one of [FAIL",
+        "crab.snapshotter, zfs, one of [AUTO",
         "crab.inspector, fentry, one of [TRACEPOINT",
         "crab.ignore-files, tmp/**, globs that begin with /",
         "crab.ignore-files, '/a,,/b', globs that begin with /",

@@ -50,7 +50,8 @@ final class VerifyCommand extends Report {
 
     private static boolean isNoDamage(CrabException e) {
         return switch (e.code()) {
-            case SESSION_UNKNOWN, NAME_INVALID, NOT_ROOT, BTRFS_MISSING, DATA_DIRECTORY_UNUSABLE -> true;
+            case SESSION_UNKNOWN, NAME_INVALID, NOT_ROOT, BTRFS_MISSING, REFLINK_MISSING, DATA_DIRECTORY_UNUSABLE ->
+                true;
             default -> false;
         };
     }

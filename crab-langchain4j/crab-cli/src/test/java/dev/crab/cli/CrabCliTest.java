@@ -12,7 +12,7 @@ import dev.crab.runtime.sandbox.SandboxImage;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
-import dev.crab.runtime.snapshot.BtrfsSnapshotter;
+import dev.crab.runtime.snapshot.Snapshotters;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -65,7 +65,7 @@ class CrabCliTest {
 
     @AfterAll
     static void remove() throws IOException {
-        BtrfsSnapshotter.release(data);
+        Snapshotters.release(data);
         try (Stream<Path> files = Files.walk(data)) {
             for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
                 Files.delete(file);

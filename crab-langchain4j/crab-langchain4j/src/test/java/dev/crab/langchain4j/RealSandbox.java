@@ -3,7 +3,7 @@ package dev.crab.langchain4j;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxImage;
 import dev.crab.runtime.sandbox.SandboxSpec;
-import dev.crab.runtime.snapshot.BtrfsSnapshotter;
+import dev.crab.runtime.snapshot.Snapshotters;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -51,7 +51,7 @@ final class RealSandbox {
 
     /** Removes a data directory whose sessions are closed. */
     static void remove(Path data) {
-        BtrfsSnapshotter.release(data);
+        Snapshotters.release(data);
         try (Stream<Path> files = Files.walk(data)) {
             for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
                 Files.delete(file);

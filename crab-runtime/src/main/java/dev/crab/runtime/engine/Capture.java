@@ -86,6 +86,7 @@ final class Capture {
         boolean survivors = hasSurvivors();
         boolean captured = false;
         try {
+            snapshotter.prepare(processes.volume());
             Captured result;
             if (!plan.processesGivenUp()
                     && (plan.dumpNeeded() || (survivors && (plan.effect().processes() || !hasEarlierDump())))) {

@@ -22,6 +22,8 @@ public enum ErrorCode {
     RUNC_MISSING,
     /** No btrfs: neither the kernel's module nor the tools. */
     BTRFS_MISSING,
+    /** The file system of the data directory cannot share blocks between files. */
+    REFLINK_MISSING,
     /** No cgroup v2 hierarchy is mounted. */
     CGROUP_V2_MISSING,
     /** The data directory is missing, read-only, or not Crab's. */

@@ -129,9 +129,14 @@ public final class FileTree {
     }
 
     private List<byte[]> names(NativeFd directory) {
+        return names(directory, buffer);
+    }
+
+    /** The names in a directory but {@code .} and {@code ..}, sorted as unsigned bytes. */
+    static List<byte[]> names(NativeFd directory, Memory buffer) {
         List<byte[]> names = new ArrayList<>();
         long length;
-        while ((length = Calls.getdents64(directory.number(), buffer, BUFFER)) > 0) {
+        while ((length = Calls.getdents64(directory.number(), buffer, buffer.size())) > 0) {
             // struct linux_dirent64: u64 d_ino, s64 d_off, u16 d_reclen, u8 d_type, char d_name[]
             for (long at = 0; at < length; at += buffer.getShort(at + 16) & 0xffff) {
                 int size = (int) buffer.indexOf(at + 19, (byte) 0);
@@ -146,10 +151,12 @@ public final class FileTree {
     }
 
     private Entry describe(NativeFd directory, byte[] cName, byte[] path) {
-        // struct statx of linux/stat.h: nlink 16, uid 20, gid 24, mode 28, ino 32, size 40, ctime 96, mtime 112, rdev
+        // struct statx of linux/stat.h: attributes 8, nlink 16, uid 20, gid 24, mode 28, ino 32, size 40, ctime 96,
+        // mtime 112, rdev
         // 128/132
         Calls.statx(directory.number(), cName, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, stat);
         Entry entry = new Entry(path);
+        entry.flags = stat.getLong(8);
         entry.links = Integer.toUnsignedLong(stat.getInt(16));
         entry.uid = Integer.toUnsignedLong(stat.getInt(20));
         entry.gid = Integer.toUnsignedLong(stat.getInt(24));
@@ -322,6 +329,7 @@ public final class FileTree {
         private final byte[] path;
         private Type type;
         private int permissions;
+        private long flags;
         private long inode;
         private long links;
         private long uid;
@@ -339,8 +347,9 @@ public final class FileTree {
         @org.jspecify.annotations.Nullable
         private FileTree tree;
 
-        private NativeFd directory;
-        private byte[] cName;
+        // The directory that has it, open only during the visit, and its name there with a zero at the end.
+        NativeFd directory;
+        byte[] cName;
 
         private Entry(byte[] path) {
             this.path = path;
@@ -358,6 +367,11 @@ public final class FileTree {
         /** Permission bits with set-id and sticky bits, 0 to 07777. */
         public int permissions() {
             return permissions;
+        }
+
+        /** The {@code STATX_ATTR_} bits that the file system reports. */
+        long flags() {
+            return flags;
         }
 
         public long inode() {

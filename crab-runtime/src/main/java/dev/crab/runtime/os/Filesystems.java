@@ -2,8 +2,11 @@ package dev.crab.runtime.os;
 
 import com.sun.jna.LastErrorException;
 import com.sun.jna.NativeLong;
+import dev.crab.runtime.error.CrabException;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 
 /** Mounting, unmounting and flushing of whole file systems. */
 public final class Filesystems {
@@ -24,6 +27,27 @@ public final class Filesystems {
                     options);
         } catch (LastErrorException e) {
             throw IoErrors.asIoException(target.toString(), e);
+        }
+    }
+
+    /** Whether the kernel has that type of file system, loaded or as a module that mounting would load. */
+    public static boolean isKnown(String type) {
+        try {
+            if (Files.readAllLines(Path.of("/proc/filesystems")).stream()
+                    .anyMatch(
+                            line -> line.strip().endsWith(type) && line.strip().split("\\s+", -1).length <= 2)) {
+                return true;
+            }
+            Path modules = Path.of("/lib/modules", System.getProperty("os.version"));
+            for (String index : List.of("modules.dep", "modules.builtin")) {
+                Path file = modules.resolve(index);
+                if (Files.isReadable(file) && Files.readString(file).contains("/" + type + ".ko")) {
+                    return true;
+                }
+            }
+            return false;
+        } catch (IOException e) {
+            throw CrabException.io("the kernel's file systems cannot be listed", e);
         }
     }
 

@@ -57,6 +57,8 @@ interface LibC extends Library {
     int MS_RDONLY = 1;
     int MS_NOSUID = 2;
     int MS_NODEV = 4;
+    int MS_NOEXEC = 8;
+    int MS_REMOUNT = 32;
     int MS_NOATIME = 1024;
     int MS_BIND = 4096;
     int MS_REC = 16384;

@@ -1,13 +1,14 @@
 package dev.crab.runtime.session;
 
 import dev.crab.runtime.error.CrabException;
-import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.snapshot.Snapshot;
 import dev.crab.runtime.snapshot.Snapshotter;
 import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.FileImage;
 import dev.crab.runtime.store.Manifest;
 import dev.crab.runtime.store.Names;
 import dev.crab.runtime.store.ObjectRef;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -129,12 +130,7 @@ final class Retention {
     }
 
     private void delete(String snapshotId) {
-        try {
-            snapshots.delete(snapshots.find(snapshotId));
-        } catch (CrabException e) {
-            if (e.code() != ErrorCode.SNAPSHOT_MISSING) {
-                throw e;
-            }
-        }
+        // Only its name counts: a damaged one goes, too.
+        snapshots.delete(new Snapshot(snapshotId, Path.of("")));
     }
 }

@@ -2,14 +2,15 @@ package dev.crab.runtime.snapshot;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.Executables;
+import dev.crab.runtime.os.Filesystems;
 import java.io.IOException;
-import java.nio.channels.FileChannel;
-import java.nio.file.AccessDeniedException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Where a data directory's btrfs is: the directory {@code <data>/btrfs}, on the host's own btrfs or on one in a loop-mounted file.
@@ -23,12 +24,11 @@ record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
     /** Size of a new loop file, unless less is free: 64 GiB. It is sparse: it takes what is stored in it. */
     static final long DEFAULT_IMAGE_BYTES = 64L << 30;
 
-    private static final Object IN_THIS_PROCESS = new Object();
-
     static BtrfsHome open(Path data, long imageBytes) {
-        Path real = prepare(data);
+        Path real = DataLock.prepare(data);
         Path directory = real.resolve("btrfs");
-        return exclusively(real, () -> {
+        return DataLock.exclusively(real, () -> {
+            SnapshotHolding.check(real, SnapshotKind.BTRFS);
             if (isBtrfs(real)) {
                 Files.createDirectories(
                         directory, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
@@ -37,16 +37,6 @@ record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
             new LoopBtrfs(real).attach(imageBytes);
             return new BtrfsHome(real, directory, true, Files.getFileStore(real));
         });
-    }
-
-    static void release(Path data) {
-        if (Files.isDirectory(data)) {
-            Path real = prepare(data);
-            exclusively(real, () -> {
-                new LoopBtrfs(real).detach();
-                return real;
-            });
-        }
     }
 
     /** Fails with DISK_FULL if the file that holds the btrfs could not grow by that many bytes. */
@@ -69,55 +59,31 @@ record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
         }
     }
 
-    private static Path prepare(Path data) {
-        try {
-            Files.createDirectories(
-                    data, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-            Path real = data.toRealPath();
-            if (!Files.isWritable(real)) {
-                throw new AccessDeniedException(real.toString(), null, "Read-only file system or no permission");
-            }
-            return real;
-        } catch (IOException e) {
-            throw unusable(data, e);
+    /** What a btrfs needs and this host lacks; empty where the directory is on btrfs. */
+    static List<String> lacks(Path existing) throws IOException {
+        if (isBtrfs(existing)) {
+            return List.of();
         }
+        List<String> lacks = new ArrayList<>();
+        if (!Filesystems.isKnown("btrfs")) {
+            lacks.add("the kernel's btrfs");
+        }
+        for (String program : List.of("mkfs.btrfs", "losetup")) {
+            if (Executables.find(program).isEmpty()) {
+                lacks.add(program);
+            }
+        }
+        if (!Files.exists(Path.of("/dev/loop-control"))) {
+            lacks.add("/dev/loop-control");
+        }
+        return lacks;
+    }
+
+    static String where(Path data, Path existing) throws IOException {
+        return isBtrfs(existing) ? existing + " is on btrfs" : "it lies in a loop-mounted file below " + data;
     }
 
     private static boolean isBtrfs(Path directory) throws IOException {
         return Files.getFileStore(directory).type().equals("btrfs");
-    }
-
-    /** An action that may fail in a file operation. */
-    private interface Action<T> {
-        T run() throws IOException;
-    }
-
-    /** Runs an action while no other thread or process is attaching or detaching in that data directory. */
-    private static <T> T exclusively(Path data, Action<T> action) {
-        // A file lock belongs to the whole process, so that threads need a lock of their own.
-        synchronized (IN_THIS_PROCESS) {
-            try (FileChannel channel =
-                    FileChannel.open(data.resolve("btrfs.lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
-                channel.lock();
-                return action.run();
-            } catch (AccessDeniedException e) {
-                throw unusable(data, e);
-            } catch (IOException e) {
-                CrabException failure = CrabException.io("the btrfs of " + data + " cannot be attached", e);
-                throw failure.code() == ErrorCode.DISK_FULL ? failure : unusable(data, e);
-            }
-        }
-    }
-
-    private static CrabException unusable(Path data, IOException cause) {
-        CrabException failure = CrabException.io("data directory " + data + " cannot be used", cause);
-        return failure.code() == ErrorCode.DISK_FULL
-                ? failure
-                : CrabException.of(
-                        ErrorCode.DATA_DIRECTORY_UNUSABLE,
-                        failure.what(),
-                        failure.why(),
-                        "name a directory that root can write to (crab.data, CRAB_DATA)",
-                        cause);
     }
 }

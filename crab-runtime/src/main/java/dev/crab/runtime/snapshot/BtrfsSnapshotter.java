@@ -1,19 +1,13 @@
 package dev.crab.runtime.snapshot;
 
 import dev.crab.runtime.error.CrabException;
-import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.os.Btrfs;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.attribute.FileAttribute;
-import java.nio.file.attribute.PosixFilePermission;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
-import java.util.Set;
-import java.util.stream.Stream;
 
 /**
  * Snapshots by btrfs: each volume is a subvolume, each snapshot a read-only snapshot of one.
@@ -27,9 +21,6 @@ import java.util.stream.Stream;
 public final class BtrfsSnapshotter implements Snapshotter {
     /** Bytes that must stay free below the file that holds a loop-mounted btrfs, so that what it promises can be written: 64 MiB. */
     static final long RESERVE = 64L << 20;
-
-    private static final String NAME = "[a-z0-9][a-z0-9._-]{0,120}";
-    private static final Set<PosixFilePermission> PRIVATE = PosixFilePermissions.fromString("rwx------");
 
     private final BtrfsHome home;
     private final Path volumes;
@@ -52,8 +43,8 @@ public final class BtrfsSnapshotter implements Snapshotter {
     public static BtrfsSnapshotter open(Path data, long imageBytes) {
         BtrfsSnapshotter snapshotter = new BtrfsSnapshotter(BtrfsHome.open(data, imageBytes));
         try {
-            makePrivate(snapshotter.volumes);
-            makePrivate(snapshotter.snapshots);
+            SnapshotNames.makePrivate(snapshotter.volumes);
+            SnapshotNames.makePrivate(snapshotter.snapshots);
         } catch (IOException e) {
             throw CrabException.io("the btrfs of " + data + " cannot be laid out", e);
         }
@@ -63,14 +54,6 @@ public final class BtrfsSnapshotter implements Snapshotter {
     /** As {@link #open(Path, long)} with at most 64 GiB. */
     public static BtrfsSnapshotter open(Path data) {
         return open(data, BtrfsHome.DEFAULT_IMAGE_BYTES);
-    }
-
-    /**
-     * Unmounts what {@link #open} mounted for that data directory; stored data stays. Fails with IO_FAILED while anything in it is in
-     * use. Idempotent.
-     */
-    public static void release(Path data) {
-        BtrfsHome.release(data);
     }
 
     @Override
@@ -84,15 +67,11 @@ public final class BtrfsSnapshotter implements Snapshotter {
         home.ensureRoom(RESERVE);
         try {
             Btrfs.createSubvolume(volumes, id);
-            FileAttribute<?> mode = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-xr-x"));
-            Files.setPosixFilePermissions(volume.directory(), PRIVATE);
-            // The overlay shows the upper directory's own mode as that of the sandbox's root.
-            Files.createDirectory(volume.upper(), mode);
-            Files.setPosixFilePermissions(volume.upper(), PosixFilePermissions.fromString("rwxr-xr-x"));
-            Files.createDirectory(volume.work(), PosixFilePermissions.asFileAttribute(PRIVATE));
+            Files.setPosixFilePermissions(volume.directory(), SnapshotNames.PRIVATE);
+            SnapshotNames.fill(volume);
             return volume;
         } catch (FileAlreadyExistsException e) {
-            throw taken("volume " + id, e);
+            throw SnapshotNames.taken("volume " + id, e);
         } catch (IOException e) {
             throw CrabException.io("volume " + id + " cannot be made", e);
         }
@@ -107,9 +86,9 @@ public final class BtrfsSnapshotter implements Snapshotter {
             Btrfs.snapshot(source.directory(), volumes, id, false);
             return volume;
         } catch (FileAlreadyExistsException e) {
-            throw taken("volume " + id, e);
+            throw SnapshotNames.taken("volume " + id, e);
         } catch (NoSuchFileException e) {
-            throw missing(from.id(), e);
+            throw SnapshotNames.missing(from.id(), e);
         } catch (IOException e) {
             throw CrabException.io("volume " + id + " cannot be made from snapshot " + from.id(), e);
         }
@@ -123,7 +102,7 @@ public final class BtrfsSnapshotter implements Snapshotter {
             Btrfs.snapshot(volume(volume.id()).directory(), snapshots, id, true);
             return snapshot;
         } catch (FileAlreadyExistsException e) {
-            throw taken("snapshot " + id, e);
+            throw SnapshotNames.taken("snapshot " + id, e);
         } catch (IOException e) {
             throw CrabException.io("snapshot " + id + " of volume " + volume.id() + " cannot be taken", e);
         }
@@ -144,15 +123,12 @@ public final class BtrfsSnapshotter implements Snapshotter {
         Snapshot snapshot = snapshotOf(id);
         try {
             if (!Btrfs.isReadOnly(snapshot.directory())) {
-                throw CrabException.of(
-                        ErrorCode.SNAPSHOT_MISSING,
-                        "snapshot " + id + " cannot be used",
-                        snapshot.directory() + " can be written to, so that it may no longer be what was saved",
-                        "restore an earlier generation");
+                throw SnapshotNames.unusable(
+                        id, snapshot.directory() + " can be written to, so that it may no longer be what was saved");
             }
             return snapshot;
         } catch (NoSuchFileException e) {
-            throw missing(id, e);
+            throw SnapshotNames.missing(id, e);
         } catch (IOException e) {
             throw CrabException.io("snapshot " + id + " cannot be looked up", e);
         }
@@ -160,12 +136,12 @@ public final class BtrfsSnapshotter implements Snapshotter {
 
     @Override
     public List<String> snapshots() {
-        return names(snapshots);
+        return SnapshotNames.list(snapshots);
     }
 
     @Override
     public List<String> volumes() {
-        return names(volumes);
+        return SnapshotNames.list(volumes);
     }
 
     @Override
@@ -193,48 +169,11 @@ public final class BtrfsSnapshotter implements Snapshotter {
         }
     }
 
-    private static List<String> names(Path directory) {
-        try (Stream<Path> entries = Files.list(directory)) {
-            return entries.map(entry -> entry.getFileName().toString()).toList();
-        } catch (IOException e) {
-            throw CrabException.io(directory + " cannot be listed", e);
-        }
-    }
-
     private Volume volume(String id) {
-        return new Volume(id, volumes.resolve(valid(id)));
+        return new Volume(id, volumes.resolve(SnapshotNames.valid(id)));
     }
 
     private Snapshot snapshotOf(String id) {
-        return new Snapshot(id, snapshots.resolve(valid(id)));
-    }
-
-    private static String valid(String id) {
-        if (!id.matches(NAME)) {
-            throw CrabException.of(
-                    ErrorCode.NAME_INVALID,
-                    "no volume or snapshot can be named '" + id + "'",
-                    "names are lower-case letters, digits, '.', '_' and '-', at most 121",
-                    "choose another name");
-        }
-        return id;
-    }
-
-    private static void makePrivate(Path directory) throws IOException {
-        Files.createDirectories(directory, PosixFilePermissions.asFileAttribute(PRIVATE));
-    }
-
-    private static CrabException taken(String what, IOException cause) {
-        return CrabException.of(
-                ErrorCode.NAME_TAKEN, what + " cannot be made", "it exists", "choose another name or delete it", cause);
-    }
-
-    private static CrabException missing(String id, IOException cause) {
-        return CrabException.of(
-                ErrorCode.SNAPSHOT_MISSING,
-                "snapshot " + id + " cannot be used",
-                "it is not there",
-                "restore an earlier generation",
-                cause);
+        return new Snapshot(id, snapshots.resolve(SnapshotNames.valid(id)));
     }
 }

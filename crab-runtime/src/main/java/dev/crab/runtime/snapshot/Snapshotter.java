@@ -19,6 +19,12 @@ public interface Snapshotter extends AutoCloseable {
     Volume createVolume(String id, Snapshot from);
 
     /**
+     * Does what can be done before the sandbox is held still, so that {@link #snapshot} takes less time. Never needed, and best done right
+     * before; the volume may be changing.
+     */
+    default void prepare(Volume volume) {}
+
+    /**
      * Takes a read-only snapshot. This is the part that may run while the sandbox is frozen, so it is kept short: the snapshot is
      * readable when the call returns, but durable only after {@link #makeDurable}.
      */

@@ -9,6 +9,7 @@ import dev.crab.runtime.sandbox.SandboxImage;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.snapshot.BtrfsSnapshotter;
 import dev.crab.runtime.snapshot.Snapshotter;
+import dev.crab.runtime.snapshot.Snapshotters;
 import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.FileObjectStore;
 import dev.crab.runtime.store.Names;
@@ -157,7 +158,7 @@ final class SessionFixture implements AutoCloseable {
     @Override
     public void close() {
         runtime.close();
-        BtrfsSnapshotter.release(data);
+        Snapshotters.release(data);
         try (Stream<Path> files = Files.walk(data)) {
             for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
                 Files.delete(file);

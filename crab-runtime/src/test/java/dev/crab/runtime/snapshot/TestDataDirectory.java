@@ -21,7 +21,7 @@ public final class TestDataDirectory implements AutoCloseable {
 
     @Override
     public void close() throws IOException {
-        BtrfsSnapshotter.release(path);
+        Snapshotters.release(path);
         try (Stream<Path> files = Files.walk(path)) {
             List<Path> deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
             for (Path file : deepestFirst) {

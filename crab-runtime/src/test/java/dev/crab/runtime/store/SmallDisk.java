@@ -54,6 +54,19 @@ public final class SmallDisk implements AutoCloseable {
         }
     }
 
+    /** An xfs or ext4 of that many MiB in a sparse file. */
+    public static SmallDisk formatted(Path at, String type, int mebibytes) throws IOException {
+        Path image = Files.createDirectories(at).resolve(type + ".img");
+        Path mount = Files.createDirectories(at.resolve(type));
+        SmallDisk disk = new SmallDisk(mount);
+        disk.run("truncate", "-s", mebibytes + "M", image.toString());
+        disk.undo.push(List.of("rm", image.toString()));
+        disk.run("mkfs." + type, "-q", image.toString());
+        disk.run("mount", "-o", "loop,noatime", image.toString(), mount.toString());
+        disk.undo.push(List.of("umount", mount.toString()));
+        return disk;
+    }
+
     public void readOnly() throws IOException {
         run("mount", "-o", "remount,ro", root.toString());
     }
