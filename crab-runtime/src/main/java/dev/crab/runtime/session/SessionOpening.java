@@ -165,7 +165,8 @@ final class SessionOpening {
                 processes.cgroup(),
                 processes.initPid(),
                 processes.volume().upper(),
-                processes.lower());
+                processes.lower(),
+                processes.volume().scratch());
     }
 
     private Recovery recovery(@Nullable Commit last, int processes, @Nullable Manifest manifest) {
