@@ -61,7 +61,7 @@ public final class ScanInspector implements TurnInspector {
 
         ScanWatch(InspectionTarget target) throws IOException {
             this.target = target;
-            this.files = new UpperFiles(target.upper(), target.lower(), policy);
+            this.files = new UpperFiles(target, policy);
             try {
                 readBaseline();
             } catch (IOException | RuntimeException e) {

@@ -68,7 +68,7 @@ final class TracepointWatch implements TurnInspector.Watch {
         this.onClose = onClose;
         this.cgroupId = (Long) Files.getAttribute(target.cgroup(), "unix:ino");
         this.pidNamespace = Processes.pidNamespace(target.initPid());
-        this.files = new UpperFiles(target.upper(), target.lower(), policy);
+        this.files = new UpperFiles(target, policy);
         BpfMap map = null;
         try {
             // In Crab's own pid namespace, every process beside Crab would seem to be the sandbox's.
@@ -158,6 +158,11 @@ final class TracepointWatch implements TurnInspector.Watch {
             files.close();
             onClose.accept(this);
         }
+    }
+
+    /** What it knows of the layer, for tests. */
+    UpperFiles files() {
+        return files;
     }
 
     private void endTurn() {

@@ -1,8 +1,8 @@
 package dev.crab.runtime.inspector;
 
+import dev.crab.runtime.os.Btrfs;
 import dev.crab.runtime.os.RootedTree;
 import dev.crab.runtime.os.RootedTree.Node;
-import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -38,54 +38,125 @@ final class UpperFiles implements AutoCloseable {
     /** Copy-ups larger than this are told from changed files by the seen writes alone. */
     private static final long MAX_COMPARED = 64L << 20;
 
-    /** @param content digest of the content, empty unless rewrites are ignored and the file is small */
-    private record Entry(Node node, String attributes, boolean opaque, String content) {}
+    /** Walking so many files takes as long as the snapshot that asking takes (docs/inspector.md has the figures). */
+    private static final int WALKED = 5_000;
 
+    /** One file of so many may have changed and it is still cheaper to look at each than to walk. */
+    private static final int WORTH = 4;
+
+    private final @Nullable ChangedInodes inodes;
+    private final int walked;
     private final RootedTree upper;
     private final RootedTree lower;
     private final FilePolicy policy;
     private final FilePolicy.Ignored ignored;
     private long digested;
-    private @Nullable Map<String, Entry> baseline = new HashMap<>();
-    private @Nullable Map<String, Entry> current = new HashMap<>();
+    private @Nullable Map<String, LayerFile> baseline = new HashMap<>();
+    private @Nullable Map<String, LayerFile> current = new HashMap<>();
+
+    /** What changed since {@link #current} was read changed in this transaction of btrfs or later. */
+    private long since = ChangedInodes.UNKNOWN;
+
+    private long updates;
     private long baselineTime;
     private long currentTime;
 
-    UpperFiles(Path upper, Path lower, FilePolicy policy) {
+    UpperFiles(InspectionTarget target, FilePolicy policy) {
+        this(target, policy, WALKED);
+    }
+
+    /** @param walked up to so many files the layer is walked rather than that btrfs is asked */
+    UpperFiles(InspectionTarget target, FilePolicy policy, int walked) {
         this.policy = policy;
         this.ignored = policy.compiled();
-        this.upper = RootedTree.open(upper);
+        this.walked = walked;
+        this.inodes = ChangedInodes.of(target);
+        this.upper = RootedTree.open(target.upper());
         try {
-            this.lower = RootedTree.open(lower);
+            this.lower = RootedTree.open(target.lower());
         } catch (RuntimeException e) {
             this.upper.close();
             throw e;
         }
     }
 
-    /** Reads the layer anew. */
+    /** Reads the layer anew: what changed of it where that can be told, else all of it. */
     void scan() {
         long time = nanosSinceEpoch();
         digested = 0;
-        Map<String, Node> nodes = upper.scan(MAX_FILES);
-        if (nodes == null) {
-            current = null;
-        } else {
-            Map<String, Entry> known = current == null ? Map.of() : current;
-            Map<String, Entry> entries = new HashMap<>(nodes.size() * 2);
-            nodes.forEach((path, node) -> {
-                Entry before = known.get(path);
-                entries.put(path, before != null && isStill(before, node) ? before : entry(path, node));
-            });
-            current = entries;
+        long from = since;
+        since = ChangedInodes.UNKNOWN; // should this fail halfway
+        ChangedInodes.Answer answer = ask(from);
+        if (answer == null || !update(answer)) {
+            walk(answer);
         }
         currentTime = time;
     }
 
+    /** Asks btrfs what changed in that transaction or later; null where the layer has to be walked. */
+    private ChangedInodes.@Nullable Answer ask(long from) {
+        return inodes == null || current == null || current.size() <= walked
+                ? null
+                : inodes.since(from, current.size() / WORTH);
+    }
+
+    /** Reads all of the layer; an answer that was given before says what will have changed since. */
+    private void walk(ChangedInodes.@Nullable Answer answer) {
+        long next = answer != null ? answer.next() : inodes == null ? ChangedInodes.UNKNOWN : inodes.now();
+        Map<String, Node> nodes = upper.scan(MAX_FILES);
+        if (nodes == null) {
+            current = null;
+            return;
+        }
+        Map<String, LayerFile> known = current == null ? Map.of() : current;
+        Map<String, LayerFile> files = new HashMap<>(nodes.size() * 2);
+        boolean nested = false;
+        for (Map.Entry<String, Node> found : nodes.entrySet()) {
+            Node node = found.getValue();
+            LayerFile before = known.get(found.getKey());
+            files.put(found.getKey(), before != null && isStill(before, node) ? before : entry(found.getKey(), node));
+            nested |= node.inode() <= Btrfs.FIRST_INODE;
+        }
+        current = files;
+        // A subvolume within the layer would be passed over.
+        since = nested ? ChangedInodes.UNKNOWN : next;
+    }
+
+    /** Reads what btrfs says has changed; returns false if the layer has to be walked. */
+    private boolean update(ChangedInodes.Answer answer) {
+        Map<String, LayerFile> known = current;
+        Set<Long> changed = answer.inodes();
+        if (known == null || changed == null) {
+            return false;
+        }
+        LayerUpdate.Result update = LayerUpdate.of(upper, known, changed, known.size() / WORTH);
+        if (update == null || known.size() + update.read().size() > MAX_FILES) {
+            return false;
+        }
+        Map<String, LayerFile> files = new HashMap<>(known);
+        files.keySet().removeAll(update.gone());
+        update.read().forEach((path, node) -> files.put(path, entry(path, node)));
+        current = files;
+        since = answer.next();
+        updates++;
+        return true;
+    }
+
+    /** What the last scan found; null if there are too many files. */
+    @Nullable
+    Map<String, LayerFile> current() {
+        return current;
+    }
+
+    /** How often a walk was spared. */
+    long updates() {
+        return updates;
+    }
+
     /** Whether what the last scan read of a file is still so. Attributes have a change time; contents do, too, but for its grain. */
-    private boolean isStill(Entry before, Node node) {
-        return before.node.equals(node)
-                && (before.content.isEmpty() || node.changed() < currentTime - CLOCK_GRAIN_NANOS);
+    private boolean isStill(LayerFile before, Node node) {
+        return before.node().equals(node)
+                && (before.content().isEmpty() || node.changed() < currentTime - CLOCK_GRAIN_NANOS);
     }
 
     /** What the last scan found is the new baseline. */
@@ -103,14 +174,14 @@ final class UpperFiles implements AutoCloseable {
      */
     @Nullable
     List<FileChange> changes(Set<Long> written, boolean anyWritten) {
-        Map<String, Entry> before = baseline;
-        Map<String, Entry> after = current;
+        Map<String, LayerFile> before = baseline;
+        Map<String, LayerFile> after = current;
         if (before == null || after == null) {
             return null;
         }
         List<FileChange> changes = new ArrayList<>();
         after.forEach((path, entry) -> {
-            Entry old = before.get(path);
+            LayerFile old = before.get(path);
             FileChange.Kind kind = old == null
                     ? comparedWithImage(path, entry, before, written, anyWritten)
                     : compared(old, entry, written, anyWritten);
@@ -132,9 +203,9 @@ final class UpperFiles implements AutoCloseable {
         lower.close();
     }
 
-    private FileChange.@Nullable Kind compared(Entry old, Entry entry, Set<Long> written, boolean anyWritten) {
-        Node a = old.node;
-        Node b = entry.node;
+    private FileChange.@Nullable Kind compared(LayerFile old, LayerFile entry, Set<Long> written, boolean anyWritten) {
+        Node a = old.node();
+        Node b = entry.node();
         boolean seen = anyWritten || written.contains(b.inode());
         if (a.equals(b)) {
             boolean racy = b.type() == RootedTree.REGULAR && b.changed() >= baselineTime - CLOCK_GRAIN_NANOS;
@@ -146,28 +217,28 @@ final class UpperFiles implements AutoCloseable {
         if (!sameMetadata(a, b) || (a.links() != b.links() && b.type() != RootedTree.DIRECTORY)) {
             return FileChange.Kind.CHANGED;
         }
-        if (a.flags() != b.flags() || !old.attributes.equals(entry.attributes)) {
+        if (a.flags() != b.flags() || !old.attributes().equals(entry.attributes())) {
             return FileChange.Kind.CHANGED;
         }
         return seen && b.type() != RootedTree.DIRECTORY ? FileChange.Kind.REWRITTEN : null;
     }
 
     private FileChange.@Nullable Kind comparedWithImage(
-            String path, Entry entry, Map<String, Entry> before, Set<Long> written, boolean anyWritten) {
+            String path, LayerFile entry, Map<String, LayerFile> before, Set<Long> written, boolean anyWritten) {
         Node below = imageWasVisible(path, before) ? lower.stat(path) : null;
-        if (isWhiteout(entry.node)) {
+        if (isWhiteout(entry.node())) {
             return below == null ? null : FileChange.Kind.REMOVED;
         }
         if (below == null) {
             return FileChange.Kind.ADDED;
         }
-        if (entry.opaque || below.type() != entry.node.type()) {
+        if (entry.opaque() || below.type() != entry.node().type()) {
             return FileChange.Kind.REPLACED;
         }
-        boolean seen = anyWritten || written.contains(entry.node.inode());
-        return sameMetadata(below, entry.node)
-                        && lower.attributes(path, UpperFiles::counts).equals(entry.attributes)
-                        && sameBytes(path, entry.node, seen)
+        boolean seen = anyWritten || written.contains(entry.node().inode());
+        return sameMetadata(below, entry.node())
+                        && lower.attributes(path, UpperFiles::counts).equals(entry.attributes())
+                        && sameBytes(path, entry.node(), seen)
                 ? null
                 : FileChange.Kind.CHANGED;
     }
@@ -192,22 +263,22 @@ final class UpperFiles implements AutoCloseable {
     }
 
     /** Whether the image's file of that path showed through the layer at the baseline. */
-    private static boolean imageWasVisible(String path, Map<String, Entry> before) {
+    private static boolean imageWasVisible(String path, Map<String, LayerFile> before) {
         for (int end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
-            Entry parent = before.get(path.substring(0, end));
-            if (parent != null && (parent.opaque || parent.node.type() != RootedTree.DIRECTORY)) {
+            LayerFile parent = before.get(path.substring(0, end));
+            if (parent != null && (parent.opaque() || parent.node().type() != RootedTree.DIRECTORY)) {
                 return false;
             }
         }
         return true;
     }
 
-    private FileChange change(String path, FileChange.Kind kind, @Nullable Entry old, @Nullable Entry entry) {
+    private FileChange change(String path, FileChange.Kind kind, @Nullable LayerFile old, @Nullable LayerFile entry) {
         Set<Long> inodes = new HashSet<>();
         boolean subtree = false;
-        for (Node node :
-                new @Nullable Node[] {old == null ? null : old.node, entry == null ? null : entry.node, lower.stat(path)
-                }) {
+        for (Node node : new @Nullable Node[] {
+            old == null ? null : old.node(), entry == null ? null : entry.node(), lower.stat(path)
+        }) {
             if (node != null) {
                 subtree |= node.type() == RootedTree.DIRECTORY;
                 if (node.type() != RootedTree.DIRECTORY) {
@@ -221,26 +292,26 @@ final class UpperFiles implements AutoCloseable {
     }
 
     /** Whether a file differs in nothing but its times and the inode that holds it. */
-    private boolean isRewrite(String path, @Nullable Entry old, @Nullable Entry entry) {
-        if (entry == null || entry.node.type() != RootedTree.REGULAR) {
+    private boolean isRewrite(String path, @Nullable LayerFile old, @Nullable LayerFile entry) {
+        if (entry == null || entry.node().type() != RootedTree.REGULAR) {
             return false;
         }
         if (old != null) {
             // With all its times the same, it was seen to be written within their grain: what was read of it may be
             // older.
-            return !old.node.equals(entry.node)
-                    && sameBut(old.node, entry.node)
-                    && old.node.links() == entry.node.links()
-                    && old.node.flags() == entry.node.flags()
-                    && old.attributes.equals(entry.attributes)
-                    && !entry.content.isEmpty()
-                    && entry.content.equals(old.content);
+            return !old.node().equals(entry.node())
+                    && sameBut(old.node(), entry.node())
+                    && old.node().links() == entry.node().links()
+                    && old.node().flags() == entry.node().flags()
+                    && old.attributes().equals(entry.attributes())
+                    && !entry.content().isEmpty()
+                    && entry.content().equals(old.content());
         }
         Node below = lower.stat(path);
         return below != null
-                && sameBut(below, entry.node)
-                && entry.node.links() == 1
-                && lower.attributes(path, UpperFiles::counts).equals(entry.attributes)
+                && sameBut(below, entry.node())
+                && entry.node().links() == 1
+                && lower.attributes(path, UpperFiles::counts).equals(entry.attributes())
                 && upper.sameContent(path, lower);
     }
 
@@ -264,12 +335,12 @@ final class UpperFiles implements AutoCloseable {
         return upper.digest(path);
     }
 
-    private Entry entry(String path, Node node) {
+    private LayerFile entry(String path, Node node) {
         String attributes = upper.attributes(path, UpperFiles::counts);
         boolean opaque = node.type() == RootedTree.DIRECTORY
                 && !attributes.isEmpty()
                 && !upper.attributes(path, "trusted.overlay.opaque"::equals).isEmpty();
-        return new Entry(node, attributes, opaque, content(path, node));
+        return new LayerFile(node, attributes, opaque, content(path, node));
     }
 
     /** The overlay's book-keeping is no content, save for what hides or moves the image's files. */

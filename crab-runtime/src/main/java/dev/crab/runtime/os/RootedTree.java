@@ -134,17 +134,47 @@ public final class RootedTree implements AutoCloseable {
      */
     public @Nullable Map<String, Node> scan(int limit) {
         Map<String, Node> nodes = new HashMap<>();
+        return scan("/", nodes, limit) ? nodes : null;
+    }
+
+    /**
+     * Adds every file below a directory, the directory itself left out. What vanishes while it is read is left out too.
+     *
+     * @param limit most files that there may be in the map
+     * @return false if there are more
+     */
+    public boolean scan(String from, Map<String, Node> nodes, int limit) {
         Deque<String> directories = new ArrayDeque<>();
-        directories.add("/");
+        directories.add(from);
         while (!directories.isEmpty()) {
             String directory = directories.removeLast();
             try (NativeFd fd = open(directory, LibC.O_RDONLY | LibC.O_DIRECTORY)) {
                 if (fd != null && !list(fd.number(), directory, nodes, directories, limit)) {
-                    return null;
+                    return false;
                 }
             }
         }
-        return nodes;
+        return true;
+    }
+
+    /**
+     * The names in a directory and the inodes that they lead to. Much cheaper than their metadata.
+     *
+     * @param limit so many are read at most
+     * @return null if the path leads to no directory
+     */
+    public @Nullable Map<String, Long> names(String directory, int limit) {
+        try (NativeFd fd = open(directory, LibC.O_RDONLY | LibC.O_DIRECTORY)) {
+            if (fd == null) {
+                return null;
+            }
+            Map<String, Long> names = new HashMap<>();
+            entries(fd.number(), directory, (name, at) -> {
+                names.put(name, entryBytes.getLong(at));
+                return names.size() < limit;
+            });
+            return names;
+        }
     }
 
     /** One file, or null if the path leads to none without a symbolic link on its way. */
@@ -267,9 +297,31 @@ public final class RootedTree implements AutoCloseable {
         }
     }
 
-    /** Reads one directory (struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name). */
     private boolean list(int fd, String directory, Map<String, Node> nodes, Deque<String> directories, int limit) {
         String prefix = directory.equals("/") ? directory : directory + "/";
+        return entries(fd, directory, (name, at) -> {
+            Node node = stat(fd, Pointer.nativeValue(entries) + at + 19, AT_SYMLINK_NOFOLLOW);
+            if (node == null) {
+                return true;
+            }
+            if (nodes.size() >= limit) {
+                return false;
+            }
+            nodes.put(prefix + name, node);
+            if (node.type() == DIRECTORY) {
+                directories.add(prefix + name);
+            }
+            return true;
+        });
+    }
+
+    private interface EntryVisitor {
+        /** Returns whether to go on; {@code at} is where the entry lies in the buffer. */
+        boolean visit(String name, int at);
+    }
+
+    /** Reads one directory (struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name); returns whether all entries were visited. */
+    private boolean entries(int fd, String directory, EntryVisitor visitor) {
         while (true) {
             int length;
             try {
@@ -285,19 +337,8 @@ public final class RootedTree implements AutoCloseable {
             }
             for (int at = 0; at < length; at += entryBytes.getShort(at + 16) & 0xffff) {
                 String name = name(at + 19);
-                if (name.equals(".") || name.equals("..")) {
-                    continue;
-                }
-                Node node = stat(fd, Pointer.nativeValue(entries) + at + 19, AT_SYMLINK_NOFOLLOW);
-                if (node == null) {
-                    continue;
-                }
-                if (nodes.size() >= limit) {
+                if (!name.equals(".") && !name.equals("..") && !visitor.visit(name, at)) {
                     return false;
-                }
-                nodes.put(prefix + name, node);
-                if (node.type() == DIRECTORY) {
-                    directories.add(prefix + name);
                 }
             }
         }

@@ -220,7 +220,8 @@ final class SessionOpening {
                 processes.cgroup(),
                 processes.initPid(),
                 processes.volume().upper(),
-                processes.lower());
+                processes.lower(),
+                processes.volume().scratch());
     }
 
     private List<LostProcess> restartLost(RunningSandbox sandbox, @Nullable Manifest manifest) {

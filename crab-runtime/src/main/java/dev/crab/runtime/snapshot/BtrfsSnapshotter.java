@@ -151,7 +151,9 @@ public final class BtrfsSnapshotter implements Snapshotter {
 
     @Override
     public void delete(Volume volume) {
-        delete(volumes, volume(volume.id()).id());
+        Volume known = volume(volume.id());
+        delete(volumes, known.id());
+        delete(volumes, known.scratch().getFileName().toString());
     }
 
     @Override

@@ -45,7 +45,7 @@ public interface Snapshotter extends AutoCloseable {
     /** Deletes; does nothing if it is gone already. */
     void delete(Snapshot snapshot);
 
-    /** Deletes; does nothing if it is gone already. Nothing may be mounted from it. */
+    /** Deletes, with its {@link Volume#scratch}; does nothing if it is gone already. Nothing may be mounted from it. */
     void delete(Volume volume);
 
     /** Releases what the provider holds open in this process; stored data stays. */

@@ -16,4 +16,9 @@ public record Volume(String id, Path directory) {
     public Path work() {
         return directory.resolve("work");
     }
+
+    /** Where whoever examines the volume may keep a short-lived snapshot of it: beside it, and deleted with it. */
+    public Path scratch() {
+        return directory.resolveSibling(id + ".scratch");
+    }
 }

@@ -105,7 +105,7 @@ class EffectClassifierTest {
     @Test
     void alwaysInspector_savesEverything() {
         InspectionTarget target = new InspectionTarget(
-                "x", java.nio.file.Path.of("/"), 1, java.nio.file.Path.of("/"), java.nio.file.Path.of("/"));
+                "x", java.nio.file.Path.of("/"), 1, java.nio.file.Path.of("/"), java.nio.file.Path.of("/"), null);
         try (TurnInspector inspector = new AlwaysInspector();
                 TurnInspector.Watch watch = inspector.watch(target)) {
             watch.begin();

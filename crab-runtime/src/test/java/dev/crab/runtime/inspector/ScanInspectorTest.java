@@ -77,8 +77,8 @@ class ScanInspectorTest extends InspectorStage {
         Path upper = Files.createDirectory(directory.resolve("upper"));
         Process init = new ProcessBuilder("sleep", "1000").start();
         try (TurnInspector scan = new ScanInspector(FilePolicy.EVERYTHING)) {
-            TurnInspector.Watch other =
-                    scan.watch(new InspectionTarget("gone", sandbox.cgroup(), (int) init.pid(), upper, directory));
+            TurnInspector.Watch other = scan.watch(
+                    new InspectionTarget("gone", sandbox.cgroup(), (int) init.pid(), upper, directory, null));
             init.destroyForcibly().waitFor();
             assertThat(other.judge().reasons()).extracting(EffectReason::rule).containsExactly("inspection-failed");
             other.rebase();

@@ -31,7 +31,7 @@ final class TestSandbox implements AutoCloseable {
     private final Path directory;
     private final Path cgroup;
     private final Path merged;
-    private final Path volume;
+    private final TestVolume btrfs;
     private final Process process;
     private final BufferedWriter commands;
     private final BufferedReader results;
@@ -40,15 +40,9 @@ final class TestSandbox implements AutoCloseable {
     TestSandbox() throws IOException {
         directory = Files.createTempDirectory("crab-inspector-");
         String id = directory.getFileName().toString();
-        Path image = directory.resolve("btrfs.img");
-        volume = Files.createDirectory(directory.resolve("btrfs"));
         merged = Files.createDirectory(directory.resolve("merged"));
-        run("truncate", "-s", "1G", image.toString());
-        run("mkfs.btrfs", "-q", image.toString());
-        run("mount", "-o", "loop,noatime", image.toString(), volume.toString());
-        for (String name : List.of("upper", "work")) {
-            Files.createDirectory(volume.resolve(name));
-        }
+        btrfs = new TestVolume(Files.createDirectory(directory.resolve("btrfs")));
+        Path volume = btrfs.directory();
         Path dev = Files.createDirectories(volume.resolve("upper/dev/shm")).getParent();
         run("mknod", "-m", "666", dev + "/null", "c", "1", "3");
         run("mknod", "-m", "666", dev + "/zero", "c", "1", "5");
@@ -85,7 +79,12 @@ final class TestSandbox implements AutoCloseable {
     }
 
     InspectionTarget target() {
-        return new InspectionTarget("test", cgroup, initPid, volume.resolve("upper"), Path.of("/"));
+        return new InspectionTarget("test", cgroup, initPid, btrfs.upper(), Path.of("/"), btrfs.scratch());
+    }
+
+    /** As {@link #target}, whose files can only be walked. */
+    InspectionTarget walkedTarget() {
+        return new InspectionTarget("test", cgroup, initPid, btrfs.upper(), Path.of("/"), null);
     }
 
     Path cgroup() {
@@ -177,7 +176,7 @@ final class TestSandbox implements AutoCloseable {
         await().pollInterval(5, TimeUnit.MILLISECONDS).until(() -> processes() == 0);
         Files.delete(cgroup);
         run("umount", merged.toString());
-        run("umount", volume.toString());
+        btrfs.close();
         run("rm", "-rf", "--one-file-system", directory.toString());
     }
 

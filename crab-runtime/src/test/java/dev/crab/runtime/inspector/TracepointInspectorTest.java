@@ -215,7 +215,7 @@ class TracepointInspectorTest extends TurnInspectorSuite {
     void watch_outsideOfCrabsPlaceInTheHierarchy_isRefused() {
         InspectionTarget target = sandbox.target();
         InspectionTarget elsewhere = new InspectionTarget(
-                "test", target.cgroup().resolve("deeper"), target.initPid(), target.upper(), target.lower());
+                "test", target.cgroup().resolve("deeper"), target.initPid(), target.upper(), target.lower(), null);
         assertThatThrownBy(() -> inspector.watch(elsewhere)).isInstanceOf(IllegalArgumentException.class);
     }
 }

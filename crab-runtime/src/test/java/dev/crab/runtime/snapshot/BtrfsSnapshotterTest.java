@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.Btrfs;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -53,6 +54,21 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
                     .isEqualTo("rwx------");
         }
         snapshotter.delete(volume);
+    }
+
+    @Test
+    void scratchThatACrashLeft_goesWithItsVolume() throws IOException {
+        Volume volume = snapshotter.createVolume("s.1");
+        Volume other = snapshotter.createVolume("s.11");
+        Btrfs.snapshot(volume.directory(), data.path().resolve("btrfs/sandboxes"), "s.1.scratch", true);
+        Btrfs.snapshot(other.directory(), data.path().resolve("btrfs/sandboxes"), "s.11.scratch", true);
+        snapshotter.delete(volume);
+        assertThat(snapshotter.volumes()).doesNotContain("s.1", "s.1.scratch").contains("s.11", "s.11.scratch");
+        // the volume itself may be gone already
+        snapshotter.delete(other);
+        Btrfs.snapshot(data.path().resolve("btrfs"), data.path().resolve("btrfs/sandboxes"), "s.11.scratch", true);
+        snapshotter.delete(other);
+        assertThat(snapshotter.volumes()).doesNotContain("s.11", "s.11.scratch");
     }
 
     @Test

@@ -78,6 +78,8 @@ final class InspectorBench extends Measurement {
     Report measure(CrabRuntime runtime, int count) {
         Report report = new Report("Inspector", Machine.describe());
         judgements(runtime, count, report);
+        layers(runtime, count, report);
+        layers(runtime, count, report);
         overhead(runtime, count, report);
         return report;
     }
@@ -107,6 +109,24 @@ final class InspectorBench extends Measurement {
             }
         }
         report.add(nothing, file, many, service, hot, hotFreeze);
+    }
+
+    private void layers(CrabRuntime runtime, int count, Report report) {
+        for (int files : LayerRows.SIZES) {
+            String name = sessionName("layer");
+            try (SandboxSession session = runtime.open(name, SandboxSpec.defaults());
+                    LayerRows rows = new LayerRows(runtime.config().data(), name, files)) {
+                turn(session, rows.fill());
+                rows.start();
+                for (int i = -warmUp; i < count; i++) {
+                    rows.round(session.sandbox(), i >= 0);
+                    progress("layer of " + files, i + 1 + warmUp, count + warmUp);
+                }
+                rows.report(report);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
     }
 
     private static TurnOutcome judge(Series series, SandboxSession session, String command, int number) {

@@ -26,6 +26,7 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 
 /** A real sandbox on a file system under test, with the puppet in it, and the host's grip on it. Not thread-safe. */
 final class Arena implements AutoCloseable {
@@ -65,6 +66,9 @@ final class Arena implements AutoCloseable {
         this.type = ground.type();
         String id = PREFIX + UUID.randomUUID();
         Volume volume = new Volume(id, ground.directory().resolve(id));
+        if (type == Ground.Type.BTRFS) {
+            Host.run("btrfs", "-q", "subvolume", "create", volume.directory().toString()); // as a session has it
+        }
         Files.createDirectories(volume.upper());
         Files.createDirectories(volume.work());
         this.place = factory.prepare(id, spec, volume);
@@ -168,6 +172,33 @@ final class Arena implements AutoCloseable {
 
     private static String text(int pid, String file) throws IOException {
         return Files.readString(Path.of("/proc", Integer.toString(pid), file), StandardCharsets.ISO_8859_1);
+    }
+
+    /**
+     * By survivor, with its pid within the sandbox: where each of its threads waits (call, stack, instruction). One with a thread that does
+     * not wait is left out.
+     */
+    Map<Integer, String> waits() {
+        Map<Integer, String> waits = new HashMap<>();
+        for (int pid : survivors()) {
+            try (Stream<Path> tasks = Files.list(Path.of("/proc", Integer.toString(pid), "task"))) {
+                StringBuilder where = new StringBuilder();
+                for (Path task : tasks.sorted().toList()) {
+                    String[] call =
+                            Files.readString(task.resolve("syscall")).strip().split(" ", -1);
+                    where.append(task.getFileName()).append(' ').append(call[0]);
+                    where.append(' ').append(call[call.length - 2]).append(' ').append(call[call.length - 1]);
+                    where.append('\n');
+                }
+                String status = text(pid, "status");
+                String inner = status.substring(status.indexOf("\nNSpid:") + 7);
+                inner = inner.substring(0, inner.indexOf('\n'));
+                waits.put(Integer.valueOf(inner.substring(inner.lastIndexOf('\t') + 1)), where.toString());
+            } catch (IOException | IndexOutOfBoundsException e) {
+                // Gone, or a thread runs: left out.
+            }
+        }
+        return waits;
     }
 
     boolean hasSurvivors() {

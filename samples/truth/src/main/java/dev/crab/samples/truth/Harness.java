@@ -8,7 +8,9 @@ import dev.crab.runtime.sandbox.SandboxProcesses;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,12 +34,22 @@ final class Harness implements AutoCloseable {
     private final Oracle oracle;
     private @Nullable SystemState state;
 
+    /** Where survivors waited then. */
+    private Map<Integer, String> waits = Map.of();
+
+    private Settled settled = Settled.NEVER;
+
     /** Begins to watch the arena's sandbox. */
     Harness(Arena arena, TurnInspector inspector, Path oracleProgram) throws IOException {
         this.arena = arena;
         SandboxProcesses sandbox = arena.processes();
         this.watch = inspector.watch(new InspectionTarget(
-                "truth", sandbox.cgroup(), sandbox.initPid(), sandbox.volume().upper(), sandbox.lower()));
+                "truth",
+                sandbox.cgroup(),
+                sandbox.initPid(),
+                sandbox.volume().upper(),
+                sandbox.lower(),
+                sandbox.volume().scratch()));
         try {
             this.oracle = new Oracle(oracleProgram, sandbox);
         } catch (IOException e) {
@@ -68,6 +80,7 @@ final class Harness implements AutoCloseable {
         state = arena.frozen(() -> {
             watch.judge();
             watch.rebase();
+            waits = arena.waits();
             return oracle.observe();
         });
     }
@@ -100,6 +113,7 @@ final class Harness implements AutoCloseable {
             TurnEffects held = labelled.isMiss() ? watch.judge() : null;
             watch.rebase();
             state = after;
+            waits = arena.waits();
             return labelled.observed(held, System.nanoTime() - start);
         });
     }
@@ -108,13 +122,28 @@ final class Harness implements AutoCloseable {
      * Lets survivors finish what the thaw has them do, and takes the memory that it leaves them as part of the state before the next turn.
      * To be called right behind {@link #observe} or {@link #prepare} where survivors wait in calls that no kernel restarts: epoll_wait(2)
      * and its like come back with EINTR, and the loop around them notes the time. The inspector calls that the continuation of what was
-     * captured (docs/inspector.md). Whatever else it changes still counts for the next turn.
+     * captured (docs/inspector.md).
+     *
+     * <p>Taken is the memory of a process whose threads all wait in the same call from the same place as under the freeze, and of which
+     * nothing else differs (threads, descriptors, queues, mappings). Whatever else changes counts for the next turn.
      */
     void settle() throws IOException {
-        if (state != null && arena.hasSurvivors()) {
+        SystemState frozen = state;
+        if (frozen != null && arena.hasSurvivors()) {
             arena.awaitRest(CONTINUATION);
-            state = state.withMemoryOf(oracle.observe());
+            SystemState later = oracle.observe();
+            Map<Integer, String> now = arena.waits();
+            Set<Integer> continued = later.memoryChanged(frozen, true);
+            continued.removeIf(pid -> !now.containsKey(pid) || !now.get(pid).equals(waits.get(pid)));
+            int all = later.memoryChanged(frozen, false).size();
+            state = frozen.withMemoryOf(later, continued);
+            settled = settled.plus(new Settled(continued.size(), all - continued.size()));
         }
+    }
+
+    /** How often {@link #settle} took memory over, so far. */
+    Settled settled() {
+        return settled;
     }
 
     @Override

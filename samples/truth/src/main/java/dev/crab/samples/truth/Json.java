@@ -22,6 +22,10 @@ final class Json {
         root.put("format", 1);
         root.put("misses", report.misses());
         root.put("disputes", report.disputes());
+        ObjectNode rules = root.putObject("rules");
+        RuleNeeds.of(report.turns())
+                .forEach((rule, need) ->
+                        rules.putObject(rule).put("held", need.held()).put("alone", need.alone()));
         ArrayNode turns = root.putArray("turns");
         report.turns().forEach(turn -> turns.add(turn(turn)));
         return root;

@@ -52,6 +52,14 @@ public final class ProveInspector implements Callable<Integer> {
     @SuppressWarnings("NullAway.Init") // set by picocli
     private List<String> fileSystems;
 
+    @Option(
+            names = "--beside",
+            paramLabel = "N",
+            defaultValue = "0",
+            description =
+                    "So many more files in the writable layers; from some thousand on, btrfs is asked what changed.")
+    private int beside;
+
     @Option(names = "--json", description = "Write every labelled turn to this file.")
     private @Nullable Path json;
 
@@ -98,7 +106,7 @@ public final class ProveInspector implements Callable<Integer> {
             if (replay.given()) {
                 return replay.run(inspector, data.resolve("images/debian"), work, json, out, err);
             }
-            TruthRun run = new TruthRun(inspector, data.resolve("images/debian"), work);
+            TruthRun run = new TruthRun(inspector, Arena.spec(data.resolve("images/debian")), work, beside);
             List<Kind> kinds = KindCatalogue.load().stream()
                     .filter(kind -> names.isEmpty() || names.contains(kind.name()))
                     .toList();

@@ -17,7 +17,7 @@ final class RecordedReport {
     private static final double MILLI = 1e-6;
 
     /** One replayed session; {@code failure} is empty where it came to its end. */
-    private record Replay(String id, int turns, double seconds, String fidelity, String failure) {}
+    private record Replay(String id, int turns, double seconds, String fidelity, Settled settled, String failure) {}
 
     private final List<RecordedTurn> turns = new ArrayList<>();
     private final List<Replay> replays = new ArrayList<>();
@@ -30,13 +30,14 @@ final class RecordedReport {
      * Notes that a session's replay ended.
      *
      * @param fidelity how many commands exited as recorded
+     * @param settled how often the memory that a thaw left survivors was taken for the state before a turn
      * @param failure why it ended early; empty where it did not
      */
-    void ended(String recording, long nanos, String fidelity, String failure) {
+    void ended(String recording, long nanos, String fidelity, Settled settled, String failure) {
         int count = (int) turns.stream()
                 .filter(turn -> turn.recording().equals(recording))
                 .count();
-        replays.add(new Replay(recording, count, nanos / 1e9, fidelity, failure));
+        replays.add(new Replay(recording, count, nanos / 1e9, fidelity, settled, failure));
     }
 
     /** Whether every session came to its end, and no turn was missed. */
@@ -67,6 +68,10 @@ final class RecordedReport {
                 "max ms"));
         categories.put("all", turns);
         categories.forEach((category, some) -> lines.add(times(category, some)));
+        Settled settled = replays.stream().map(Replay::settled).reduce(Settled.NEVER, Settled::plus);
+        lines.add("");
+        lines.add("memory that a thaw left a survivor: " + settled.taken()
+                + " times taken for the state before a turn, " + settled.refused() + " times not");
         lines.add("");
         lines.add(String.format(Locale.ROOT, "%-48s %6s %8s %10s", "recording", "turns", "seconds", "exits as"));
         for (Replay replay : replays) {
@@ -100,6 +105,8 @@ final class RecordedReport {
                     .put("turns", replay.turns())
                     .put("seconds", replay.seconds())
                     .put("fidelity", replay.fidelity())
+                    .put("settled", replay.settled().taken())
+                    .put("unsettled", replay.settled().refused())
                     .put("failure", replay.failure());
         }
         Files.writeString(file, root.toPrettyString() + "\n");

@@ -36,7 +36,7 @@ final class RecordedRun {
             RecordedReport report) {
         this.inspector = new TimedInspector(inspector);
         SandboxSpec spec = Arena.spec(image).withMemoryLimit(MEMORY).withPidLimit(PIDS);
-        this.run = new TruthRun(this.inspector, spec, work);
+        this.run = new TruthRun(this.inspector, spec, work, 0);
         this.copies = Map.copyOf(copies);
         this.longestWait = longestWait;
         this.report = report;
@@ -55,6 +55,6 @@ final class RecordedRun {
         } catch (IOException | UncheckedIOException | CrabException e) {
             failure = "failed: " + e.getMessage();
         }
-        report.ended(recording.id(), System.nanoTime() - start, source.fidelity(), failure);
+        report.ended(recording.id(), System.nanoTime() - start, source.fidelity(), source.settled(), failure);
     }
 }

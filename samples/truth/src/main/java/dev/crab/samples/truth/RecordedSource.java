@@ -26,6 +26,7 @@ final class RecordedSource implements TurnSource {
     private final Duration longestWait;
     private int compared;
     private int alike;
+    private Settled settled = Settled.NEVER;
 
     /**
      * A replay.
@@ -44,6 +45,11 @@ final class RecordedSource implements TurnSource {
         return alike + "/" + compared;
     }
 
+    /** How often the memory that a thaw left survivors was taken for the state before a turn. */
+    Settled settled() {
+        return settled;
+    }
+
     @Override
     public void run(Harness harness, Consumer<LabelledTurn> labelled) throws IOException {
         Sandbox sandbox = harness.arena().sandbox();
@@ -52,6 +58,7 @@ final class RecordedSource implements TurnSource {
         int number = 0;
         for (Recording.Turn turn : recording.turns()) {
             harness.settle();
+            settled = harness.settled();
             await(turn.thinking());
             String name = recording.id() + "#" + ++number + " " + turn.title();
             labelled.accept(harness.observe(recording.category(), name, () -> calls.make(turn)));

@@ -50,6 +50,8 @@ final class Report {
         table(lines, "category", LabelledTurn::category);
         table(lines, "file system", turn -> turn.fileSystem().label());
         reasons(lines);
+        lines.add("");
+        RuleNeeds.lines(turns).forEach(line -> lines.add(cut(line)));
         each(lines, "Misses", LabelledTurn::isMiss);
         each(lines, "Disputed: author and oracle disagree", LabelledTurn::isDisputed);
         if (!shrunk.isEmpty()) {

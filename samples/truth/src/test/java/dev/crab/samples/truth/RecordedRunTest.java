@@ -51,6 +51,9 @@ class RecordedRunTest {
                 .forEach(turn -> truths.add(turn.path("truth").path("effect").asText()));
         assertThat(truths).as(String.join("\n", report.lines())).containsExactly("PROCESSES", "NONE", "NONE");
         assertThat(report.isClean()).isTrue();
+        JsonNode replayed = json(report).path("recordings").path(0);
+        assertThat(replayed.path("settled").asInt()).isPositive();
+        assertThat(replayed.path("unsettled").asInt()).isZero();
     }
 
     @Test

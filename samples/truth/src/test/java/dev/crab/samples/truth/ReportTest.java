@@ -45,6 +45,25 @@ class ReportTest {
     }
 
     @Test
+    void rules_areNeededWhereNoOtherCoversWhatIsTrue() {
+        EffectReason set = new EffectReason("process-set-differs", Effect.PROCESSES, List.of());
+        EffectReason ran = new EffectReason("survivor-ran", Effect.PROCESSES, List.of());
+        EffectReason held = new EffectReason("changed-file-held-by-survivor", Effect.FULL, List.of());
+        Report report = new Report();
+        report.add(turn("both", Effect.PROCESSES, set, ran));
+        report.add(turn("one", Effect.PROCESSES, ran));
+        report.add(turn("false", Effect.NONE, set));
+        report.add(turn("full", Effect.FULL, held, ran)); // files by one rule, processes by two
+        JsonNode rules = Json.report(report).get("rules");
+        assertThat(rules.at("/process-set-differs/held").asInt()).isEqualTo(2);
+        assertThat(rules.at("/process-set-differs/alone").asInt()).isZero();
+        assertThat(rules.at("/survivor-ran/held").asInt()).isEqualTo(3);
+        assertThat(rules.at("/survivor-ran/alone").asInt()).isEqualTo(1);
+        assertThat(rules.at("/changed-file-held-by-survivor/alone").asInt()).isEqualTo(1);
+        assertThat(String.join("\n", report.lines())).containsPattern("survivor-ran +3 +1 for instance one");
+    }
+
+    @Test
     void json_hasEveryTurn(@TempDir Path directory) throws IOException {
         Path file = directory.resolve("turns.json");
         Json.write(file, 9, report());

@@ -1,0 +1,52 @@
+package dev.crab.runtime.inspector;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** In a layer with so many files that btrfs is asked what changed, turns are judged as by walking it. */
+class ManyFilesTest extends InspectorStage {
+    @Override
+    TurnInspector open() {
+        return new TracepointInspector();
+    }
+
+    @BeforeAll
+    void fill() {
+        sandbox.run(
+                "mkdir /scene/many && cd /scene/many && seq 6000 | xargs touch; touch /scene/survivor; sync -f /scene;"
+                        + " touch later; sync -f /scene"); // two transactions: else all of it would count as changed
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("kinds")
+    void turn_isJudgedAsByWalking(TurnKind kind) {
+        TurnEffects asked = judge(kind, sandbox.target());
+        assertThat(files().updates()).isPositive();
+        TurnEffects walked = judge(kind, sandbox.walkedTarget());
+        assertThat(files().updates()).isZero();
+        assertThat(asked.effect())
+                .as(asked + " " + walked)
+                .isEqualTo(walked.effect())
+                .isEqualTo(kind.effect());
+        // Nor does the asking hide anything. It may show more: a snapshot takes mappings their right to write unseen.
+        assertThat(rules(asked)).containsAll(rules(walked));
+    }
+
+    private TurnEffects judge(TurnKind kind, InspectionTarget target) {
+        watch.close();
+        watch = inspector.watch(target);
+        return judge(kind);
+    }
+
+    private UpperFiles files() {
+        return ((TracepointWatch) watch).files();
+    }
+
+    private static List<String> rules(TurnEffects effects) {
+        return effects.reasons().stream().map(EffectReason::rule).toList();
+    }
+}
