@@ -62,6 +62,7 @@ final class Restore {
     private final long begin = System.nanoTime();
 
     private int init;
+    private long verifyNanos;
 
     Restore(
             CriuClient criu,
@@ -104,8 +105,10 @@ final class Restore {
                 if (processes != null) {
                     criu.keepReady(place.networkNamespace()); // it starts while the files are being read
                 }
+                long verifying = System.nanoTime();
                 files = FileTable.verify(
                         objects, image.files().fileTable(), image.files().entries(), volume.upper());
+                verifyNanos += System.nanoTime() - verifying;
             } finally {
                 CriuCheckpointEngine.await(unpacking);
             }
@@ -117,7 +120,7 @@ final class Restore {
             long end = System.nanoTime();
             restored = true;
             int count = processes == null ? 0 : processes.processes().size();
-            return new RestoreResult(sandbox, count, files, prepared - begin, end - prepared);
+            return new RestoreResult(sandbox, count, files, prepared - begin, end - prepared, verifyNanos);
         } finally {
             try {
                 if (!restored) {
@@ -171,7 +174,9 @@ final class Restore {
         try {
             cgroup.freeze();
             FaultPoints.reach("restore.processes");
+            long verifying = System.nanoTime();
             verify(processes, ProcessTable.of(init));
+            verifyNanos += System.nanoTime() - verifying;
             FaultPoints.reach("restore.verified");
             hook.beforeResume(new SandboxProcesses(
                     init, place.cgroup(), place.networkNamespace(), place.root(), where.lower(), where.volume()));

@@ -51,6 +51,7 @@ public interface SandboxSession extends AutoCloseable {
          * @param commit the commit that the sandbox was put back to
          * @param processesRestored processes that came back from a dump; 0 if pid 1 was started afresh on the restored files
          * @param restoreMillis from opening to the sandbox being verified and running
+         * @param verifyNanos the part of it, in nanoseconds, that compared files, processes and memory with what was saved
          * @param lost what could not be captured and is therefore gone, for reading; empty unless the session ran unprotected
          * @param restarted processes that could not be captured and were started again, without what they had in memory, for reading
          * @param skipped why newer turns than this one could not be brought back, newest first, for reading; empty if it is the newest
@@ -59,6 +60,7 @@ public interface SandboxSession extends AutoCloseable {
                 Commit commit,
                 int processesRestored,
                 long restoreMillis,
+                long verifyNanos,
                 List<String> lost,
                 List<String> restarted,
                 List<String> skipped)
@@ -69,9 +71,9 @@ public interface SandboxSession extends AutoCloseable {
                 skipped = List.copyOf(skipped);
             }
 
-            /** Brought back to the newest commit, with nothing started again. */
+            /** Brought back to the newest commit, with nothing started again and verified in no time. */
             public Restored(Commit commit, int processesRestored, long restoreMillis, List<String> lost) {
-                this(commit, processesRestored, restoreMillis, lost, List.of(), List.of());
+                this(commit, processesRestored, restoreMillis, 0, lost, List.of(), List.of());
             }
         }
     }

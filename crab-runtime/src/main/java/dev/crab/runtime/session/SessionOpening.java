@@ -143,9 +143,11 @@ final class SessionOpening {
      * @param timeline up to the turn that the sandbox is at
      * @param manifest of that turn; null for the image as it came
      * @param processes how many came back from a dump
+     * @param verifyNanos how long it took to compare it with what was saved
      * @param skipped why newer turns did not come back
      */
-    private record Opened(Timeline timeline, @Nullable Manifest manifest, int processes, List<String> skipped) {}
+    private record Opened(
+            Timeline timeline, @Nullable Manifest manifest, int processes, long verifyNanos, List<String> skipped) {}
 
     private Opened start(Timeline timeline) {
         Volume volume = services.snapshots().createVolume(sandboxId);
@@ -160,7 +162,7 @@ final class SessionOpening {
             }
         }
         watch = services.inspector().watch(target(running().processes()));
-        return new Opened(timeline, null, 0, List.of());
+        return new Opened(timeline, null, 0, 0, List.of());
     }
 
     private Opened restore(Timeline timeline, RestoreTargets targets) {
@@ -175,7 +177,8 @@ final class SessionOpening {
                 result.processesRestored(),
                 result.filesVerified());
         Point point = restored.target().point();
-        return new Opened(timeline.until(point), manifest, result.processesRestored(), restored.skipped());
+        return new Opened(
+                timeline.until(point), manifest, result.processesRestored(), result.verifyNanos(), restored.skipped());
     }
 
     private RestoreResult restore(SandboxSpec spec, Manifest manifest) {
@@ -242,7 +245,7 @@ final class SessionOpening {
         }
         long millis = (System.nanoTime() - startedNanos) / 1_000_000;
         List<String> again = restarted.stream().map(LostProcess::describe).toList();
-        return new Recovery.Restored(last, opened.processes, millis, lost, again, opened.skipped);
+        return new Recovery.Restored(last, opened.processes, millis, opened.verifyNanos, lost, again, opened.skipped);
     }
 
     private RunningSandbox running() {

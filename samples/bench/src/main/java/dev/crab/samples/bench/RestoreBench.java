@@ -25,7 +25,7 @@ final class RestoreBench extends Measurement {
             time.sleep(1e9)' > /dev/null 2>&1 &
             until [ -e /tmp/ready ]; do sleep 0.05; done""";
 
-    private record Kind(String id, Series open, Series first, int processes) {}
+    private record Kind(String id, Series open, Series verify, Series first, int processes) {}
 
     @Override
     Report measure(CrabRuntime runtime, int count) {
@@ -40,7 +40,7 @@ final class RestoreBench extends Measurement {
             progress("run", i + 1 + warmUp, count + warmUp);
         }
         for (Kind kind : new Kind[] {files, idle, memory}) {
-            report.add(kind.open(), kind.first());
+            report.add(kind.first(), kind.open(), kind.verify());
         }
         return report;
     }
@@ -52,7 +52,11 @@ final class RestoreBench extends Measurement {
         }
         try (SandboxSession session = runtime.resume(id)) {
             return new Kind(
-                    id, new Series(name + ": open, verified"), new Series("  then a first command"), restored(session));
+                    id,
+                    new Series("  of that, opening"),
+                    new Series("  of that, verifying"),
+                    new Series(name + ": to the end of a first command"),
+                    restored(session).processesRestored());
         }
     }
 
@@ -60,22 +64,25 @@ final class RestoreBench extends Measurement {
         long start = System.nanoTime();
         try (SandboxSession session = runtime.resume(kind.id())) {
             long open = System.nanoTime() - start;
-            int found = restored(session);
+            Recovery.Restored restored = restored(session);
+            int found = restored.processesRestored();
             if (found != kind.processes()) {
                 throw new IllegalStateException("restored " + found + " processes instead of " + kind.processes()
-                        + " of " + kind.open().name());
+                        + " of " + kind.first().name());
             }
-            long first = execTrue(session.sandbox());
+            execTrue(session.sandbox());
+            long first = System.nanoTime() - start;
             if (counts) {
                 kind.open().add(open);
+                kind.verify().add(restored.verifyNanos());
                 kind.first().add(first);
             }
         }
     }
 
-    private static int restored(SandboxSession session) {
+    private static Recovery.Restored restored(SandboxSession session) {
         if (session.recovery() instanceof Recovery.Restored restored) {
-            return restored.processesRestored();
+            return restored;
         }
         throw new IllegalStateException("session " + session.id() + " was not restored but started anew");
     }
