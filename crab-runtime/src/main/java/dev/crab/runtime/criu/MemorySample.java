@@ -2,7 +2,6 @@ package dev.crab.runtime.criu;
 
 import dev.crab.runtime.criu.DumpImages.Memory;
 import dev.crab.runtime.criu.DumpImages.Run;
-import dev.crab.runtime.store.SampledPage;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.BufferUnderflowException;
@@ -23,6 +22,15 @@ public final class MemorySample {
     private static final int PAGES = 8;
     private static final int MAX_PAGES = 512;
 
+    /**
+     * A page of memory.
+     *
+     * @param pid the process, inside the pid namespace that was dumped
+     * @param address of its first byte
+     * @param sha256 of its bytes, 64 lower-case hexadecimal digits
+     */
+    public record Page(int pid, long address, String sha256) {}
+
     private MemorySample() {}
 
     /**
@@ -31,9 +39,9 @@ public final class MemorySample {
      * @return at most {@value #MAX_PAGES} pages
      * @throws IOException if the images cannot be read or are not what CRIU writes
      */
-    public static List<SampledPage> of(Path images) throws IOException {
+    public static List<Page> of(Path images) throws IOException {
         DumpImages dump = new DumpImages(images);
-        List<SampledPage> sample = new ArrayList<>();
+        List<Page> sample = new ArrayList<>();
         try {
             for (Rpc.ProcessTreeEntry process : dump.processes()) {
                 Memory memory = process.getPid() == 1 ? null : dump.memory(process.getPid());
@@ -47,7 +55,7 @@ public final class MemorySample {
         return sample;
     }
 
-    private static void add(List<SampledPage> sample, int pid, Memory memory, Path images, Map<Long, Integer> rseqAreas)
+    private static void add(List<Page> sample, int pid, Memory memory, Path images, Map<Long, Integer> rseqAreas)
             throws IOException {
         long pages = memory.runs().stream().mapToLong(Run::bytes).sum() / DumpImages.PAGE;
         long wanted = Math.min(PAGES, pages);
@@ -60,7 +68,7 @@ public final class MemorySample {
                 if (rseqAreas.keySet().stream().noneMatch(area -> area >= address && area < address + page.length)) {
                     file.seek(offset);
                     file.readFully(page);
-                    sample.add(new SampledPage(pid, address, digest(page)));
+                    sample.add(new Page(pid, address, digest(page)));
                 }
             }
         }
@@ -75,7 +83,7 @@ public final class MemorySample {
         throw new IndexOutOfBoundsException("no page at " + offset);
     }
 
-    /** SHA-256 as {@link SampledPage} has it. */
+    /** SHA-256 as {@link Page#sha256} is. */
     public static String digest(byte[] page) {
         try {
             return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(page));

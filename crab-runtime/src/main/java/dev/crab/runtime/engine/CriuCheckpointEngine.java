@@ -175,7 +175,9 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
     /** Where none can be taken the dump is not what CRIU writes, and must not be trusted with a turn. */
     private static List<SampledPage> sample(Captured captured, Captured.Dump dump) {
         try {
-            return MemorySample.of(dump.images());
+            return MemorySample.of(dump.images()).stream()
+                    .map(page -> new SampledPage(page.pid(), page.address(), page.sha256()))
+                    .toList();
         } catch (IOException e) {
             throw CrabException.of(
                     ErrorCode.CAPTURE_FAILED,

@@ -101,14 +101,17 @@ final class Restore {
             Future<Path> unpacking = threads.submit(() -> unpack(processes, images));
             long files;
             try {
-                place = sandboxes.prepare(sandboxId, spec, volume);
-                if (processes != null) {
-                    criu.keepReady(place.networkNamespace()); // it starts while the files are being read
-                }
+                // Before anything is mounted from the volume: mounting an overlay tidies up in its work directory, and
+                // with it
+                // the link counts of whiteouts.
                 long verifying = System.nanoTime();
                 files = FileTable.verify(
                         objects, image.files().fileTable(), image.files().entries(), volume.upper());
                 verifyNanos += System.nanoTime() - verifying;
+                place = sandboxes.prepare(sandboxId, spec, volume);
+                if (processes != null) {
+                    criu.keepReady(place.networkNamespace()); // it starts while the dump is being unpacked
+                }
             } finally {
                 CriuCheckpointEngine.await(unpacking);
             }
