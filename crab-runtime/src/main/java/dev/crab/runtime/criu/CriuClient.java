@@ -33,6 +33,7 @@ public final class CriuClient implements AutoCloseable {
     /** The idle process of one namespace; holds none while the next one is being started. */
     private static final class Worker {
         private @Nullable CriuSession session;
+        private long inode;
         private boolean closed;
     }
 
@@ -121,7 +122,7 @@ public final class CriuClient implements AutoCloseable {
                 worker.session = null;
             }
             if (ready != null) {
-                if (ready.isAlive()) {
+                if (ready.isAlive() && worker.inode == inode(networkNamespace)) {
                     return ready;
                 }
                 ready.close();
@@ -143,6 +144,7 @@ public final class CriuClient implements AutoCloseable {
             try {
                 synchronized (worker) {
                     if (worker.session == null && !worker.closed) {
+                        worker.inode = inode(networkNamespace);
                         worker.session = start(networkNamespace);
                     }
                 }
@@ -151,6 +153,15 @@ public final class CriuClient implements AutoCloseable {
                 LOG.debug("no CRIU could be kept ready for {}", networkNamespace, e);
             }
         });
+    }
+
+    /** Tells a namespace from another one that has got its name since; -1 if there is none. */
+    private static long inode(Path networkNamespace) {
+        try {
+            return (long) Files.getAttribute(networkNamespace, "unix:ino");
+        } catch (IOException e) {
+            return -1;
+        }
     }
 
     private CriuSession start(Path networkNamespace) throws CriuFailure {

@@ -216,8 +216,12 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
     @Override
     public RestoreResult restore(String sandboxId, SandboxSpec spec, CheckpointImage image, RestoreHook hook) {
         FaultPoints.reach("restore.begin");
-        return new Restore(criu, snapshotter, sandboxes, objects, pages, room, threads, sandboxId, spec, image, hook)
+        RestoreResult result = new Restore(
+                        criu, snapshotter, sandboxes, objects, pages, room, threads, sandboxId, spec, image, hook)
                 .run();
+        // It may have left a CRIU ready, which has to go with the sandbox.
+        attached.put(sandboxId, result.sandbox().processes().networkNamespace());
+        return result;
     }
 
     @Override

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.os.ChildProcess;
+import dev.crab.runtime.os.NetNamespace;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -95,6 +96,35 @@ class CriuClientTest {
                 .as("it goes on from its own memory: no number is left out or comes twice")
                 .containsExactlyElementsOf(
                         IntStream.rangeClosed(1, counted.size()).boxed().toList());
+    }
+
+    @Test
+    void processKeptReady_isNotUsedInAnotherNamespaceThatHasGotTheName() throws Exception {
+        Path name = directory.resolve("net");
+        NetNamespace.create(name);
+        try {
+            client.keepReady(name);
+            // Whoever asks waits for the one that is being started.
+            try (CriuSession first = client.session(name)) {
+                assertThat(namespaceOf(first)).isEqualTo(Files.getAttribute(name, "unix:ino"));
+            }
+            client.refill(name);
+            NetNamespace.delete(name);
+            NetNamespace.create(name);
+            try (CriuSession second = client.session(name)) {
+                assertThat(namespaceOf(second)).isEqualTo(Files.getAttribute(name, "unix:ino"));
+            }
+        } finally {
+            client.release(name);
+            NetNamespace.delete(name);
+        }
+    }
+
+    private static Object namespaceOf(CriuSession session) throws IOException {
+        // nsenter joins before it becomes CRIU.
+        Path link = Path.of("/proc/" + session.pid() + "/comm");
+        Awaitility.await().until(() -> Files.readString(link).strip().equals("criu"));
+        return Files.getAttribute(Path.of("/proc/" + session.pid() + "/ns/net"), "unix:ino");
     }
 
     @Test
