@@ -1,0 +1,91 @@
+package dev.crab.samples.programs;
+
+import dev.crab.runtime.sandbox.Sandbox;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/**
+ * What is looked at beside every program: its processes, the times of all files that nobody has touched, a file that was changed after the
+ * checkpoint, one that was born after it and one that was deleted.
+ */
+final class Witness {
+    /** Long enough that a file this old was not written by a program in the middle of something. */
+    private static final double UNTOUCHED_SECONDS = 1;
+
+    private static final String KEPT = "/srv/witness-kept";
+    private static final String BORN = "/srv/witness-born";
+    private static final String DELETED = "/srv/witness-deleted";
+
+    private static final String PROCESSES =
+            "ps -e -o pid=,ppid=,pgid=,sid=,comm= | awk -v own=$$ '$1 != 1 && $1 != own && $2 != own'";
+
+    private static final String TIMES =
+            "date +%s.%N; find /etc /home /opt /root /run /srv /tmp /var -xdev -type f -printf '%T@ %p\\n'";
+
+    private final SortedMap<String, String> processes;
+    private final Map<String, String> times;
+    private final double at;
+
+    private Witness(SortedMap<String, String> processes, Map<String, String> times, double at) {
+        this.processes = processes;
+        this.times = times;
+        this.at = at;
+    }
+
+    /** The last that is done in a turn. */
+    static void mark(Sandbox sandbox, int cycle) {
+        Commands.run(sandbox, "echo kept $n > " + KEPT + "; echo deleted $n > " + DELETED, cycle);
+    }
+
+    /** What is done after the commit, and what the crash must take back. */
+    static void spoil(Sandbox sandbox, int cycle) {
+        Commands.run(sandbox, "echo more >> " + KEPT + "; rm " + DELETED + "; echo born > " + BORN, cycle);
+    }
+
+    static Witness look(Sandbox sandbox, Program program) {
+        SortedMap<String, String> processes = new TreeMap<>();
+        for (String line : Commands.run(sandbox, PROCESSES, 0).lines().toList()) {
+            String[] fields = line.strip().split("\\s+", 5);
+            if (!program.comeAndGo().contains(fields[4])) {
+                processes.put(fields[0], String.join(" ", fields));
+            }
+        }
+        Map<String, String> times = new LinkedHashMap<>();
+        List<String> lines = Commands.run(sandbox, TIMES, 0).lines().toList();
+        for (String line : lines.subList(1, lines.size())) {
+            int space = line.indexOf(' ');
+            times.put(line.substring(space + 1), line.substring(0, space));
+        }
+        return new Witness(processes, times, Double.parseDouble(lines.get(0)));
+    }
+
+    int processCount() {
+        return processes.size();
+    }
+
+    /** What a restored sandbox does not have as it was; empty if all is well. */
+    List<String> differences(Witness restored, Sandbox sandbox, int cycle) {
+        List<String> differences = new ArrayList<>();
+        if (!processes.equals(restored.processes)) {
+            differences.add("processes were " + processes.values() + " and are " + restored.processes.values());
+        }
+        times.forEach((path, time) -> {
+            String now = restored.times.get(path);
+            if (at - Double.parseDouble(time) > UNTOUCHED_SECONDS && !time.equals(now)) {
+                differences.add("untouched " + path + " was of " + time + " and is of " + now);
+            }
+        });
+        String files = Commands.run(
+                        sandbox, "cat " + KEPT + " " + DELETED + "; ls " + BORN + " 2> /dev/null || echo unborn", 0)
+                .strip();
+        String expected = Expectation.of("kept {n}\ndeleted {n}\nunborn", cycle);
+        if (!files.equals(expected)) {
+            differences.add("witnesses say \"" + files + "\" instead of \"" + expected + "\"");
+        }
+        return differences;
+    }
+}
