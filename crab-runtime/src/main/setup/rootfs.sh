@@ -25,10 +25,10 @@ setup_image() {
 setup_image_with() {
     local packages=$IMAGE_PACKAGES,$3 name
     name=$1-$(sha256sum <<<"$packages" | cut -c 1-12)
-    lock SETUP_LOCK "$CRAB_LIB" "another ./crab setup on this machine"
+    lock IMAGE_LOCK "$CRAB_DATA/images" "another ./crab that makes an image"
     have mmdebstrap || install_packages "what makes images" mmdebstrap
     make_image "$name" "$2" "$packages"
-    unlock SETUP_LOCK
+    unlock IMAGE_LOCK
     IMAGE_MADE=$CRAB_DATA/images/$name
 }
 
@@ -68,11 +68,14 @@ build_image() {
         value=$(apt-config dump --no-empty --format '%v' "Acquire::$key::Proxy")
         [[ -z $value ]] || proxies+=("--aptopt=Acquire::$key::Proxy \"$value\"")
     done
+    # Packages with alternatives (a JDK) link their manual pages, too, and fail where there is no directory for that.
+    # shellcheck disable=SC2016 # the hook's own argument
     mmdebstrap --mode=root --variant=minbase --format=directory --include="$packages" \
         --aptopt='Apt::Install-Recommends "false"' --aptopt='Acquire::Languages "none"' \
         "${proxies[@]}" --dpkgopt=force-unsafe-io \
         --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
         --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' \
+        --essential-hook='mkdir -p "$1/usr/share/man/man1"' \
         --skip=output/dev --skip=output/mknod \
         "$codename" "$tree" "${sources[@]}" || return 1
     tidy_image "$tree"
