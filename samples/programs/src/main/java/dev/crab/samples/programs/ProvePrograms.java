@@ -143,6 +143,7 @@ public final class ProvePrograms implements Callable<Integer> {
             Row row = new Trial(runtime, sandbox, program).cycles(cycles);
             rows.add(row);
             out.println(Report.line(row, cycles));
+            out.flush();
         }
         out.println();
         out.println(Report.summary(rows));
@@ -163,6 +164,7 @@ public final class ProvePrograms implements Callable<Integer> {
                 line = "FAILED: " + e.getMessage();
             }
             out.printf("%-22s %s%n", program.name(), line.replace("\n", "\n    "));
+            out.flush();
         }
         out.printf("%n%d programs: %d probes notice, %d failed%n", programs.size(), programs.size() - failed, failed);
         return failed == 0 ? 0 : 1;

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Trial {
     private static final String KILL_ALL =
-            "kill -9 -1; until [ \"$(ps -e -o pid=,ppid=,stat= | awk -v own=$$ '$1 != 1 && $1 != own && $2 != own' | wc -l)\" = 0 ]; do sleep 0.05; done";
+            "kill -9 -1; while " + Witness.PROCESSES + " | grep -q .; do sleep 0.05; done";
 
     private final CrabRuntime runtime;
     private final SandboxSpec spec;

@@ -20,7 +20,8 @@ final class Witness {
     private static final String BORN = "/srv/witness-born";
     private static final String DELETED = "/srv/witness-deleted";
 
-    private static final String PROCESSES =
+    /** Lists everything but pid 1 and the shell that does it. */
+    static final String PROCESSES =
             "ps -e -o pid=,ppid=,pgid=,sid=,comm= | awk -v own=$$ '$1 != 1 && $1 != own && $2 != own'";
 
     private static final String TIMES =

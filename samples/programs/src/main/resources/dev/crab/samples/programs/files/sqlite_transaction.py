@@ -1,10 +1,11 @@
-"""A database in WAL mode: each cycle commits a row and leaves a transaction open with others."""
+"""Each cycle commits a row and leaves a transaction open with others. The journal's mode is the argument."""
 import sqlite3
+import sys
 
 import control
 
 database = sqlite3.connect("/srv/open.db", isolation_level=None)
-database.execute("PRAGMA journal_mode=WAL")
+database.execute(f"PRAGMA journal_mode={sys.argv[1]}")
 database.execute("PRAGMA wal_autocheckpoint=0")
 database.execute("CREATE TABLE IF NOT EXISTS rows(cycle, kind)")
 
