@@ -82,11 +82,9 @@ public final class ProvePrograms implements Callable<Integer> {
     private @Nullable Path data;
 
     private final PrintStream out;
-    private final PrintStream err;
 
-    ProvePrograms(PrintStream out, PrintStream err) {
+    ProvePrograms(PrintStream out) {
         this.out = out;
-        this.err = err;
     }
 
     public static void main(String[] arguments) {
@@ -95,7 +93,7 @@ public final class ProvePrograms implements Callable<Integer> {
 
     /** The command, with its streams given; answers with the exit code. */
     static int run(PrintStream out, PrintStream err, String... arguments) {
-        return new CommandLine(new ProvePrograms(out, err))
+        return new CommandLine(new ProvePrograms(out))
                 .setOut(new PrintWriter(out, true, StandardCharsets.UTF_8))
                 .setErr(new PrintWriter(err, true, StandardCharsets.UTF_8))
                 .setExecutionExceptionHandler((failure, commandLine, parsed) -> {

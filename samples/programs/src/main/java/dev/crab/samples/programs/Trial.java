@@ -46,7 +46,7 @@ final class Trial {
                 open = cycle(open, cycle, row);
             }
         } catch (TrialFailure e) {
-            row.failed(e.getMessage());
+            row.failed(e.why());
         } catch (CrabException e) {
             row.refused(e);
         } finally {

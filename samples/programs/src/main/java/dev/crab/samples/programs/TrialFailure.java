@@ -4,7 +4,14 @@ package dev.crab.samples.programs;
 final class TrialFailure extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    TrialFailure(String message) {
-        super(message);
+    private final String why;
+
+    TrialFailure(String why) {
+        super(why);
+        this.why = why;
+    }
+
+    String why() {
+        return why;
     }
 }
