@@ -11,6 +11,7 @@
 # stamp is one that no sandbox was ever started from, and may be removed.
 
 IMAGE=$CRAB_DATA/images/debian
+# shellcheck disable=SC2034 # for the setup
 IMAGE_STAMP=$IMAGE.complete
 
 # What an agent's tools take for granted: a shell, an interpreter with a test runner and a web server, git, ps.
@@ -29,6 +30,7 @@ setup_image_with() {
     have mmdebstrap || install_packages "what makes images" mmdebstrap
     make_image "$name" "$2" "$packages"
     unlock IMAGE_LOCK
+    # shellcheck disable=SC2034 # for the launcher
     IMAGE_MADE=$CRAB_DATA/images/$name
 }
 

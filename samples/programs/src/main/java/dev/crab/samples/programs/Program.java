@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param probe prints what is expected
  * @param expect what the probe prints, with {@code {n}}, {@code {3n+1}} and the like for numbers
  * @param comeAndGo names of processes that need not be the same after the restore
+ * @param restless beginnings of the paths of files that it may write at any time, as through a mapping
  * @param limit why it is known that it cannot be checkpointed; null if it can
  */
 record Program(
@@ -33,6 +34,7 @@ record Program(
         List<String> probe,
         List<String> expect,
         List<String> comeAndGo,
+        List<String> restless,
         @Nullable Limit limit) {
     Program {
         Objects.requireNonNull(name, "name");
@@ -46,6 +48,7 @@ record Program(
         probe = given(probe, "probe");
         expect = given(expect, "expect");
         comeAndGo = orEmpty(comeAndGo);
+        restless = orEmpty(restless);
     }
 
     /** What the probe must print in that cycle. */

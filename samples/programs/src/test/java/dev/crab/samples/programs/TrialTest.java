@@ -76,6 +76,7 @@ class TrialTest {
                 List.of(probe),
                 List.of(expect),
                 List.of(),
+                List.of(),
                 limit);
     }
 
