@@ -4,8 +4,12 @@ import time
 
 database = sqlite3.connect("/srv/writer.db", timeout=10)
 count = "SELECT count(*), max(number), count(DISTINCT run) FROM rows"
-before = database.execute(count).fetchone()[0]
 deadline = time.monotonic() + 10
+while not database.execute("SELECT * FROM sqlite_schema").fetchall():
+    if time.monotonic() > deadline:
+        raise SystemExit("there is no table")
+    time.sleep(0.02)
+before = database.execute(count).fetchone()[0]
 while database.execute(count).fetchone()[0] < before + 10:
     if time.monotonic() > deadline:
         raise SystemExit("no more rows come")
