@@ -2,11 +2,14 @@ package dev.crab.samples.programs;
 
 import dev.crab.runtime.sandbox.Sandbox;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What is looked at beside every program: its processes, the times of all files that nobody has touched, a file that was changed after the
@@ -48,13 +51,14 @@ final class Witness {
     }
 
     static Witness look(Sandbox sandbox, Program program) {
+        Map<String, String> names = new HashMap<>();
         SortedMap<String, String> processes = new TreeMap<>();
         for (String line : Commands.run(sandbox, PROCESSES, 0).lines().toList()) {
             String[] fields = line.strip().split("\\s+", 5);
-            if (!program.comeAndGo().contains(fields[4])) {
-                processes.put(fields[0], String.join(" ", fields));
-            }
+            names.put(fields[0], fields[4]);
+            processes.put(fields[0], String.join(" ", fields));
         }
+        processes.keySet().removeIf(pid -> comesAndGoes(processes.get(pid), names, program));
         Map<String, String> times = new LinkedHashMap<>();
         List<String> lines = Commands.run(sandbox, TIMES, 0).lines().toList();
         for (String line : lines.subList(1, lines.size())) {
@@ -65,6 +69,13 @@ final class Witness {
             }
         }
         return new Witness(processes, times, Double.parseDouble(lines.get(0)));
+    }
+
+    /** Between fork and exec, a child that comes and goes bears its parent's name. */
+    private static boolean comesAndGoes(@Nullable String process, Map<String, String> names, Program program) {
+        String[] fields = Objects.requireNonNull(process).split(" ", 5);
+        return program.comeAndGo().contains(fields[4])
+                || (!program.comeAndGo().isEmpty() && fields[4].equals(names.get(fields[1])));
     }
 
     int processCount() {
