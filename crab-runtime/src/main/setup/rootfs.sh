@@ -1,43 +1,63 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The Debian root file system that sandboxes use when nothing else is named. Sourced by the launcher.
+# The Debian root file system that sandboxes use when nothing else is named, and others with more in them. Sourced by the
+# launcher.
 #
-#     <data>/images/debian            the tree, never changed after it is complete: it is the lower layer of sandboxes
-#     <data>/images/debian.complete   exists only beside a complete tree; says what it was made from
+#     <data>/images/NAME            the tree, never changed after it is complete: it is the lower layer of sandboxes
+#     <data>/images/NAME.complete   exists only beside a complete tree; says what it was made from
 #
 # The tree is built under another name and renamed, and the stamp is written after the rename. So a tree without the
 # stamp is one that no sandbox was ever started from, and may be removed.
 
 IMAGE=$CRAB_DATA/images/debian
+# shellcheck disable=SC2034 # for the setup
 IMAGE_STAMP=$IMAGE.complete
 
 # What an agent's tools take for granted: a shell, an interpreter with a test runner and a web server, git, ps.
 IMAGE_PACKAGES=python3,git,procps
 
 setup_image() {
-    [[ -d $IMAGE && -e $IMAGE_STAMP ]] && return
+    make_image debian "image for sandboxes" "$IMAGE_PACKAGES"
+}
+
+# setup_image_with NAME TITLE PACKAGES: an image that has these packages, too; its directory is left in IMAGE_MADE. The name
+# bears a digest of the packages, since an image never changes.
+setup_image_with() {
+    local packages=$IMAGE_PACKAGES,$3 name
+    name=$1-$(sha256sum <<<"$packages" | cut -c 1-12)
+    lock IMAGE_LOCK "$CRAB_DATA/images" "another ./crab that makes an image"
+    have mmdebstrap || install_packages "what makes images" mmdebstrap
+    make_image "$name" "$2" "$packages"
+    unlock IMAGE_LOCK
+    # shellcheck disable=SC2034 # for the launcher
+    IMAGE_MADE=$CRAB_DATA/images/$name
+}
+
+# make_image NAME TITLE PACKAGES, under the lock of the setup.
+make_image() {
+    local image=$CRAB_DATA/images/$1 title=$2 packages=$3 work
+    [[ -d $image && -e $image.complete ]] && return
     ensure_distribution_sources "the sandboxes' image"
     (umask 077 && mkdir -p -- "$CRAB_DATA/images")
-    local work
-    work=$(mktemp -d "$CRAB_DATA/images/.debian.XXXXXX")
+    work=$(mktemp -d "$CRAB_DATA/images/.$1.XXXXXX")
     CLEANUP_PATHS+=("$work")
     must_step IMAGE_BUILD_FAILED \
-        "check the network, the mirror in /etc/apt and the space below $CRAB_DATA, then run ./crab setup again" \
-        "image for sandboxes" build_image "$work/tree"
-    if [[ -e $IMAGE ]]; then
-        rm -rf --one-file-system -- "$IMAGE"
+        "check the network, the mirror in /etc/apt and the space below $CRAB_DATA, then run the command again" \
+        "$title" build_image "$work/tree" "$packages"
+    if [[ -e $image ]]; then
+        rm -rf --one-file-system -- "$image"
     fi
-    mv -T -- "$work/tree" "$IMAGE"
-    sync -f "$IMAGE"
-    printf 'sources=%s\npackages=%s\nbuilt=%s\n' "$(distribution_sources | tr '\n' ';')" "$IMAGE_PACKAGES" \
-        "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$IMAGE_STAMP"
+    mv -T -- "$work/tree" "$image"
+    sync -f "$image"
+    printf 'sources=%s\npackages=%s\nbuilt=%s\n' "$(distribution_sources | tr '\n' ';')" "$packages" \
+        "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$image.complete"
     rm -rf --one-file-system -- "$work"
 }
 
-# Runs in the subshell of a step; $1 is the directory to make.
+# Runs in the subshell of a step; $1 is the directory to make, $2 the packages.
 build_image() {
-    local tree=$1 site release codename sources=()
+    local tree=$1 packages=$2 site release codename sources=()
     codename=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
     while read -r site release; do
         if [[ $release == "$codename" || $release == "$codename"-updates || $release == "$codename"-security ]]; then
@@ -50,11 +70,14 @@ build_image() {
         value=$(apt-config dump --no-empty --format '%v' "Acquire::$key::Proxy")
         [[ -z $value ]] || proxies+=("--aptopt=Acquire::$key::Proxy \"$value\"")
     done
-    mmdebstrap --mode=root --variant=minbase --format=directory --include="$IMAGE_PACKAGES" \
+    # Packages with alternatives (a JDK) link their manual pages, too, and fail where there is no directory for that.
+    # shellcheck disable=SC2016 # the hook's own argument
+    mmdebstrap --mode=root --variant=minbase --format=directory --include="$packages" \
         --aptopt='Apt::Install-Recommends "false"' --aptopt='Acquire::Languages "none"' \
         "${proxies[@]}" --dpkgopt=force-unsafe-io \
         --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
         --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' \
+        --essential-hook='mkdir -p "$1/usr/share/man/man1"' \
         --skip=output/dev --skip=output/mknod \
         "$codename" "$tree" "${sources[@]}" || return 1
     tidy_image "$tree"

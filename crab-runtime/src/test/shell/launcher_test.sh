@@ -476,6 +476,31 @@ image_without_its_stamp_is_built_anew() {
     )
 }
 
+image_with_more_packages_is_another_and_is_made_once() {
+    (
+        load_launcher "$SCRATCH/moreimage"
+        open_data_directory
+        ensure_distribution_sources() { :; }
+        distribution_sources() { echo "http://mirror.invalid stable"; }
+        build_image() { mkdir -p "$1/etc" && echo "$2" >"$1/etc/issue"; }
+        setup_image_with more "an image" gcc,make
+        first=$IMAGE_MADE
+        [[ $(<"$first/etc/issue") == "$IMAGE_PACKAGES,gcc,make" && -e $first.complete ]]
+        setup_image_with more "an image" gcc
+        [[ $IMAGE_MADE != "$first" && $(<"$IMAGE_MADE/etc/issue") == "$IMAGE_PACKAGES,gcc" ]]
+        build_image() { return 1; }
+        setup_image_with more "an image" gcc,make
+        [[ $IMAGE_MADE == "$first" ]]
+    )
+}
+
+nothing_is_proved_without_a_known_name() {
+    run 2 "$CRAB" prove
+    holds "$ERR" "prove needs a name"
+    run 2 "$CRAB" prove program
+    holds "$ERR" "nothing to prove is named program"
+}
+
 image_is_fit_for_a_sandbox() {
     local image=${CRAB_DATA:-/var/lib/crab}/images/debian
     [[ -e $image.complete ]]
@@ -719,7 +744,8 @@ for test in help_lists_every_command help_of_a_command help_needs_no_root unknow
     selftest_that_cannot_be_carried_out_says_nothing_of_criu \
     passed_selftest_is_not_repeated_for_the_same_program_and_is_for_another criu_in_the_path_that_works_is_linked_to \
     tarball_with_another_checksum_is_refused older_source_is_refused failed_image_build_leaves_nothing \
-    image_without_its_stamp_is_built_anew image_is_fit_for_a_sandbox passed_tests_are_counted \
+    image_without_its_stamp_is_built_anew image_with_more_packages_is_another_and_is_made_once \
+    nothing_is_proved_without_a_known_name image_is_fit_for_a_sandbox passed_tests_are_counted \
     skipped_test_fails_the_run_and_is_named failed_test_is_counted_as_failed module_without_a_report_fails_the_run \
     class_without_a_report_fails_the_run report_of_a_nested_class_counts_for_its_outer_one \
     class_whose_reports_hold_no_test_fails_the_run abstract_class_needs_no_report \

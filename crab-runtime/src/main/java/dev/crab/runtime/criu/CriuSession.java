@@ -31,7 +31,10 @@ public final class CriuSession implements AutoCloseable {
     static final Duration PATIENCE = Duration.ofMinutes(2);
 
     private static final Duration END = Duration.ofSeconds(5);
-    private static final int GHOST_LIMIT = 64 << 20;
+
+    /** The largest deleted file that goes into a dump: 512 MiB. A sandbox stands still while it is copied. */
+    private static final int GHOST_LIMIT = 512 << 20;
+
     private static final int FREEZE_SECONDS = 3;
 
     /** A sandbox stands still for as long as a dump lasts: it goes before what runs. Not so a restore, whose processes would inherit it. */

@@ -241,7 +241,7 @@ final class Capture {
         } finally {
             table = CriuCheckpointEngine.await(reading);
         }
-        checkComplete();
+        checkComplete(images);
         ProcessTable.checkSessions(sandbox.id(), table);
         hook.taken();
     }
@@ -270,15 +270,17 @@ final class Capture {
         }
     }
 
-    /** Whoever is in the sandbox's cgroup without descending from its pid 1 is not in the dump. */
-    private void checkComplete() {
+    /** Whoever is in the sandbox's cgroup without descending from its pid 1 is not in the dump; nor are some locks. */
+    private void checkComplete(Path images) {
         try {
-            int members = ProcessTable.members(processes.cgroup()).size();
+            List<Integer> members = ProcessTable.members(processes.cgroup());
             long living =
                     table.stream().filter(entry -> !entry.state().equals("Z")).count();
-            if (members > living) {
-                throw failed(members + " processes are in its cgroup, " + living + " descend from its pid 1", null);
+            if (members.size() > living) {
+                throw failed(
+                        members.size() + " processes are in its cgroup, " + living + " descend from its pid 1", null);
             }
+            FileLocks.check(sandbox.id(), images, members);
         } catch (IOException e) {
             throw failed("its processes cannot be listed: " + e, e);
         }

@@ -46,7 +46,7 @@ final class Restore {
     private static final Duration END = Duration.ofSeconds(10);
 
     /** Images hold no more than the processes' memory and the ghost files, of which CRIU bounds each: room for many. */
-    private static final long IMAGES_BEYOND_MEMORY = 2L << 30;
+    private static final long IMAGES_BEYOND_MEMORY = 16L << 30;
 
     private final CriuClient criu;
     private final Snapshotter snapshotter;

@@ -118,6 +118,37 @@ class CriuCheckpointEngineTest {
     }
 
     @Test
+    void largeDeletedFile_comesBack() {
+        run(
+                sandbox,
+                "exec 3<> /root/deleted; rm /root/deleted; head -c 100000000 /dev/urandom >&3;"
+                        + " sha256sum < /proc/self/fd/3 > /root/sum; setsid sleep 1000000 > /dev/null 2>&1 < /dev/null &");
+        bringBack(fixture.checkpoint(sandbox, Effect.FULL, null));
+        String sum = run(sandbox, "sha256sum < /proc/$(pgrep sleep)/fd/3");
+        assertThat(sum).isEqualTo(run(sandbox, "cat /root/sum"));
+    }
+
+    @Test
+    void lockOfAFileThatIsMappedToo_isNotLostInSilence() {
+        run(sandbox, """
+                cat > /root/lock.py <<'EOF'
+                import fcntl, mmap, time
+                file = open('/root/locked', 'w+b'); file.truncate(4096)
+                memory = mmap.mmap(file.fileno(), 4096)
+                fcntl.lockf(file, fcntl.LOCK_EX)
+                open('/root/ready', 'w'); time.sleep(1000000)
+                EOF
+                setsid python3 /root/lock.py > /dev/null 2>&1 < /dev/null &
+                until [ -e /root/ready ]; do sleep 0.05; done""");
+        refused(
+                ErrorCode.CAPTURE_FAILED,
+                "holds a POSIX lock on /root/locked",
+                () -> fixture.capture(sandbox, Effect.FULL, null, NO_HOOK));
+        run(sandbox, "pkill -x python3; rm /root/ready");
+        fixture.checkpoint(sandbox, Effect.FULL, null);
+    }
+
+    @Test
     void terminal_livesOn() {
         try (var pty = sandbox.pty("main")) {
             pty.type("secret=42\n");

@@ -1,0 +1,92 @@
+package dev.crab.runtime.engine;
+
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Stream;
+
+/**
+ * Refuses locks that a restore would lose. A POSIX lock goes when its process closes any descriptor of the file, and CRIU opens and closes one
+ * for each mapping of a file, after it has taken the locks again (4.2, criu/file-lock.c and criu/pie/restorer.c). So of a file that is both
+ * locked and mapped, as those of SQLite in WAL mode are, the locks would be gone without a word.
+ */
+final class FileLocks {
+    /** CRIU writes it only if there are locks. */
+    private static final String IMAGE = "filelocks.img";
+
+    private static final int MAPS_PATH = 6;
+
+    private FileLocks() {}
+
+    /**
+     * Looks at processes that are held still.
+     *
+     * @param images of the dump that is being made of them
+     * @param members host pids of the processes
+     * @throws CrabException CAPTURE_FAILED if one has locked a file that it has mapped
+     * @throws IOException if a process cannot be read, which does not happen to those that are held still
+     */
+    static void check(String sandboxId, Path images, List<Integer> members) throws IOException {
+        if (!Files.exists(images.resolve(IMAGE))) {
+            return;
+        }
+        for (int pid : members) {
+            Map<Path, String> locked = locked(pid);
+            if (!locked.isEmpty()) {
+                Set<String> mapped = mapped(pid);
+                for (Map.Entry<Path, String> lock : locked.entrySet()) {
+                    if (mapped.contains(lock.getValue())) {
+                        throw refusal(sandboxId, pid, lock.getValue());
+                    }
+                }
+            }
+        }
+    }
+
+    private static CrabException refusal(String sandboxId, int pid, String file) throws IOException {
+        String name = Files.readString(Path.of("/proc/" + pid + "/comm"), StandardCharsets.ISO_8859_1)
+                .strip();
+        return CrabException.of(
+                ErrorCode.CAPTURE_FAILED,
+                "sandbox " + sandboxId + " cannot be captured",
+                "a process (" + name + ") holds a POSIX lock on " + file
+                        + ", which it has also mapped: CRIU would lose the lock at a restore",
+                "have it close the file before the turn ends (a SQLite database in WAL mode: close it, or use another journal_mode)");
+    }
+
+    /** Files with POSIX locks of a process, by descriptor. */
+    private static Map<Path, String> locked(int pid) throws IOException {
+        Map<Path, String> locked = new TreeMap<>();
+        Path process = Path.of("/proc/" + pid);
+        try (Stream<Path> descriptors = Files.list(process.resolve("fdinfo"))) {
+            for (Path info : descriptors.toList()) {
+                boolean posix = Files.readAllLines(info, StandardCharsets.ISO_8859_1).stream()
+                        .anyMatch(line -> line.startsWith("lock:") && line.contains(" POSIX "));
+                if (posix) {
+                    Path link = process.resolve("fd").resolve(info.getFileName());
+                    locked.put(link, Files.readSymbolicLink(link).toString());
+                }
+            }
+        }
+        return locked;
+    }
+
+    private static Set<String> mapped(int pid) throws IOException {
+        Set<String> mapped = new TreeSet<>();
+        for (String line : Files.readAllLines(Path.of("/proc/" + pid + "/maps"), StandardCharsets.UTF_8)) {
+            String[] fields = line.split(" +", MAPS_PATH);
+            if (fields.length == MAPS_PATH && fields[MAPS_PATH - 1].startsWith("/")) {
+                mapped.add(fields[MAPS_PATH - 1]);
+            }
+        }
+        return mapped;
+    }
+}
