@@ -39,6 +39,11 @@ final class Capture {
     /** CRIU's image that names the files which it had to find another way to than their name. */
     private static final String REMAPPED = "remap-fpath.img";
 
+    /** How often a sandbox is captured whose watchers of files have not read all their events, and the pause between, doubled each time. */
+    private static final int ATTEMPTS = 4;
+
+    private static final long PAUSE_MILLIS = 5;
+
     private final CriuClient criu;
     private final Snapshotter snapshotter;
     private final DumpRoom room;
@@ -54,6 +59,7 @@ final class Capture {
     private @Nullable Future<Snapshot> early;
     private List<ProcessEntry> table = List.of();
     private long frozenSince;
+    private boolean unread;
 
     Capture(
             CriuClient criu,
@@ -145,6 +151,30 @@ final class Capture {
     }
 
     private Captured dump(boolean survivors) {
+        for (int attempt = 1; ; attempt++) {
+            try {
+                return dumpAtOnce(survivors);
+            } catch (CrabException e) {
+                // Whoever watches files reads his events as soon as he gets to run.
+                if (!unread || attempt == ATTEMPTS) {
+                    throw e;
+                }
+                LOG.debug("sandbox {} is captured once more", sandbox.id(), e);
+                unread = false;
+                pause(attempt);
+            }
+        }
+    }
+
+    private void pause(int attempt) {
+        try {
+            Thread.sleep(PAUSE_MILLIS << attempt);
+        } catch (InterruptedException e) {
+            throw CrabException.interrupted("capturing sandbox " + sandbox.id(), e);
+        }
+    }
+
+    private Captured dumpAtOnce(boolean survivors) {
         long memory = checkNotTraced();
         try {
             return dump(survivors, memory, false);
@@ -232,16 +262,17 @@ final class Capture {
     /** The images are written, the processes stand still, and what CRIU linked into the file system for the dump is still there. */
     private void whileHeldByCriu(Path images) {
         FaultPoints.reach("capture.dumped");
-        Future<List<ProcessEntry>> reading =
-                threads.submit(() -> ProcessTable.of(processes.initPid()).entries());
+        Future<ProcessTable> reading = threads.submit(() -> ProcessTable.of(processes.initPid()));
+        ProcessTable read;
         try {
             // Not judged again: no judgement could ask for more than a dump, and CRIU itself has just run in the
             // processes.
             finishSnapshot(images);
         } finally {
-            table = CriuCheckpointEngine.await(reading);
+            read = CriuCheckpointEngine.await(reading);
         }
-        checkComplete(images);
+        table = read.entries();
+        checkComplete(images, read);
         ProcessTable.checkSessions(sandbox.id(), table);
         hook.taken();
     }
@@ -270,8 +301,8 @@ final class Capture {
         }
     }
 
-    /** Whoever is in the sandbox's cgroup without descending from its pid 1 is not in the dump; nor are some locks. */
-    private void checkComplete(Path images) {
+    /** Whoever is in the sandbox's cgroup without descending from its pid 1 is not in the dump; nor is what CRIU leaves out in silence. */
+    private void checkComplete(Path images, ProcessTable read) {
         try {
             List<Integer> members = ProcessTable.members(processes.cgroup());
             long living =
@@ -281,6 +312,13 @@ final class Capture {
                         members.size() + " processes are in its cgroup, " + living + " descend from its pid 1", null);
             }
             FileLocks.check(sandbox.id(), images, members);
+            SilentLosses.renamedSocket(read).ifPresent(why -> {
+                throw failed(why, null);
+            });
+            SilentLosses.unreadEvents(read).ifPresent(why -> {
+                unread = true;
+                throw failed(why, null);
+            });
         } catch (IOException e) {
             throw failed("its processes cannot be listed: " + e, e);
         }

@@ -29,6 +29,7 @@ interface LibC extends Library {
     long SYS_OPENAT2 = 437;
     long SYS_PIDFD_GETFD = 438;
     long FIONREAD = 0x541b;
+    long SIOCUNIXFILE = 0x89e0;
     int RESOLVE_NO_MAGICLINKS = 0x02;
     int RESOLVE_NO_SYMLINKS = 0x04;
     int RESOLVE_IN_ROOT = 0x10;

@@ -6,6 +6,8 @@ import com.sun.jna.NativeLong;
 import com.sun.jna.ptr.IntByReference;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Optional;
 
 /**
@@ -58,6 +60,42 @@ public final class PeerProcess implements AutoCloseable {
                         default -> new Listener("family-" + domain, "-", 0);
                     });
         } catch (LastErrorException e) {
+            throw Errno.of("descriptor " + descriptor + " of another process", e);
+        }
+    }
+
+    /**
+     * The file that a unix socket was bound to, whatever it is called now.
+     *
+     * @param links how many names it has
+     */
+    public record BoundFile(long device, long inode, int links) {
+        /** What a descriptor of this process's leads to. */
+        public static BoundFile of(NativeFd file) throws IOException {
+            Path path = Path.of("/proc/self/fd/" + file.number());
+            return new BoundFile(
+                    (long) Files.getAttribute(path, "unix:dev"), (long) Files.getAttribute(path, "unix:ino"), (int)
+                            Files.getAttribute(path, "unix:nlink"));
+        }
+
+        public boolean isSameAs(BoundFile other) {
+            return device == other.device && inode == other.inode;
+        }
+    }
+
+    /** The file of the unix socket behind one of its descriptors (SIOCUNIXFILE, Linux 4.15); empty if it has none. */
+    public Optional<BoundFile> boundFile(int descriptor) throws IOException {
+        try (NativeFd socket = new NativeFd(LibC.C
+                .syscall(new NativeLong(LibC.SYS_PIDFD_GETFD), pidfd.number(), descriptor, 0)
+                .intValue())) {
+            int file = LibC.C.ioctl(socket.number(), new NativeLong(LibC.SIOCUNIXFILE), new NativeLong(0));
+            try (NativeFd opened = new NativeFd(file)) {
+                return Optional.of(BoundFile.of(opened));
+            }
+        } catch (LastErrorException e) {
+            if (e.getErrorCode() == LibC.ENOENT) {
+                return Optional.empty();
+            }
             throw Errno.of("descriptor " + descriptor + " of another process", e);
         }
     }

@@ -60,7 +60,7 @@ final class Programs {
             memfd = os.memfd_create('m'); os.write(memfd, b'memory file')
             os.mkfifo('fifo'); fifo = os.open('fifo', os.O_RDWR)
             master, slave = os.openpty()
-            c = ctypes.CDLL(None); watch = c.inotify_init1(0); c.inotify_add_watch(watch, b'/root', 0x100)
+            c = ctypes.CDLL(None); watch = c.inotify_init1(0); c.inotify_add_watch(watch, b'/srv', 0x100)
             timer = c.timerfd_create(1, 0)
             sparse = open('sparse', 'wb'); sparse.seek(1 << 32); sparse.write(b'1'); sparse.flush()
             nameless = os.open('/root', os.O_TMPFILE | os.O_RDWR); os.write(nameless, b'no name')
