@@ -195,6 +195,7 @@ final class TracepointWatch implements TurnInspector.Watch {
      * @param ran survivors that ran since the base
      * @param signalled survivors that were signalled since the base
      * @param suspect whether files may have changed since the base
+     * @param objects what was touched since the base, where that matters
      */
     private record Look(
             Programs.Seen seen,
@@ -203,7 +204,8 @@ final class TracepointWatch implements TurnInspector.Watch {
             List<ProcessRef> living,
             Set<ProcessRef> ran,
             Set<ProcessRef> signalled,
-            boolean suspect) {}
+            boolean suspect,
+            Programs.Objects objects) {}
 
     /** Looks at processes and, where they may have changed since they were last read, at files. */
     private Look look(long now) throws IOException {
@@ -222,21 +224,22 @@ final class TracepointWatch implements TurnInspector.Watch {
 
         boolean suspect = seen.marks().stream().anyMatch(KernelMark::nominatesFiles) || !ran.isEmpty();
         boolean stale = seen.marksSinceScan().stream().anyMatch(KernelMark::nominatesFiles) || ranSinceScan;
+        Programs.Objects objects = suspect || asksForObjects(seen.marks(), living)
+                ? programs.touched(touched, base)
+                : new Programs.Objects(Set.of(), Set.of(), Set.of(), Set.of());
         if (suspect && (stale || !scanned)) {
-            files.scan();
+            files.scan(objects.files().size());
             scanEpoch = now;
             scanned = true;
         }
-        return new Look(seen, born, gone, living, ran, signalled, suspect);
+        return new Look(seen, born, gone, living, ran, signalled, suspect, objects);
     }
 
     private Evidence gatherOrFail(long now) throws IOException {
         Look look = look(now);
         Programs.Seen seen = look.seen();
         List<ProcessRef> living = look.living();
-        Programs.Objects objects = look.suspect() || asksForObjects(seen.marks(), living)
-                ? programs.touched(touched, base)
-                : new Programs.Objects(Set.of(), Set.of(), Set.of(), Set.of());
+        Programs.Objects objects = look.objects();
         boolean anyWritten = seen.marks().stream().anyMatch(KernelMark::nominatesAnyContent)
                 || !look.ran().isEmpty();
         List<FileChange> changes = look.suspect() ? files.changes(objects.files(), anyWritten) : List.of();

@@ -80,13 +80,22 @@ final class UpperFiles implements AutoCloseable {
         }
     }
 
-    /** Reads the layer anew: what changed of it where that can be told, else all of it. */
+    /** As {@link #scan(int)}, without knowing how many. */
     void scan() {
+        scan(0);
+    }
+
+    /**
+     * Reads the layer anew: what changed of it where that can be told, else all of it.
+     *
+     * @param touched about how many of its files something happened to
+     */
+    void scan(int touched) {
         long time = nanosSinceEpoch();
         digested = 0;
         long from = since;
         since = ChangedInodes.UNKNOWN; // should this fail halfway
-        ChangedInodes.Answer answer = ask(from);
+        ChangedInodes.Answer answer = ask(from, touched);
         if (answer == null || !update(answer)) {
             walk(answer);
         }
@@ -94,8 +103,8 @@ final class UpperFiles implements AutoCloseable {
     }
 
     /** Asks btrfs what changed in that transaction or later; null where the layer has to be walked. */
-    private ChangedInodes.@Nullable Answer ask(long from) {
-        return inodes == null || current == null || current.size() <= walked
+    private ChangedInodes.@Nullable Answer ask(long from, int touched) {
+        return inodes == null || current == null || current.size() <= walked || touched >= current.size() / WORTH
                 ? null
                 : inodes.since(from, current.size() / WORTH);
     }
