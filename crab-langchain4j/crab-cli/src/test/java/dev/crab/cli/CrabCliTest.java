@@ -13,6 +13,8 @@ import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
 import dev.crab.runtime.snapshot.Snapshotters;
+import dev.crab.runtime.store.DataDirectory;
+import dev.crab.runtime.store.FileObjectStore;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -165,6 +167,19 @@ class CrabCliTest {
         } catch (NoSuchFileException e) {
             return "";
         }
+    }
+
+    @Test
+    void gc_saysWhatWouldGoAndFreesIt() {
+        new FileObjectStore(new DataDirectory(data)).write("one.g7.dump", out -> out.write(new byte[1234]));
+        Answer dry = crab("gc", "--dry-run", here());
+        assertThat(dry.status()).isZero();
+        assertThat(dry.out()).contains("one.g7.dump").endsWith("1 would go, 1234 bytes beside what snapshots hold\n");
+        JsonNode json = crab("gc", "--json", here()).json();
+        assertThat(json.path("bytes").asInt()).isEqualTo(1234);
+        assertThat(json.path("garbage").path(0).path("kind").asText()).isEqualTo("object");
+        assertThat(crab("gc", here()).out()).isEqualTo("0 gone, 0 bytes beside what snapshots hold\n");
+        assertThat(crab("verify", here()).status()).isZero();
     }
 
     @Test

@@ -3,6 +3,7 @@ package dev.crab.runtime.engine;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.os.PeerProcess;
+import dev.crab.runtime.os.ProcFs;
 import dev.crab.runtime.store.ProcessEntry;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -50,7 +51,7 @@ final class ProcessTable {
         Deque<Integer> open = new ArrayDeque<>(List.of(init));
         while (!open.isEmpty()) {
             int pid = open.remove();
-            table.statuses.put(pid, status(pid));
+            table.statuses.put(pid, ProcFs.status(pid));
             open.addAll(children(pid));
         }
         for (int pid : table.statuses.keySet()) {
@@ -91,7 +92,7 @@ final class ProcessTable {
         long memory = 0;
         for (int pid : members) {
             try {
-                Map<String, String> status = status(pid);
+                Map<String, String> status = ProcFs.status(pid);
                 if (!value(status, "TracerPid").equals("0")) {
                     throw CrabException.of(
                             ErrorCode.CAPTURE_FAILED,
@@ -145,18 +146,6 @@ final class ProcessTable {
         return status;
     }
 
-    private static Map<String, String> status(int pid) throws IOException {
-        Map<String, String> fields = new HashMap<>();
-        // The kernel escapes newlines in the name; other bytes are kept one to one.
-        for (String line : Files.readAllLines(Path.of("/proc/" + pid + "/status"), StandardCharsets.ISO_8859_1)) {
-            int colon = line.indexOf(':');
-            if (colon > 0) {
-                fields.put(line.substring(0, colon), line.substring(colon + 1).trim());
-            }
-        }
-        return fields;
-    }
-
     private static String value(Map<String, String> status, String field) throws IOException {
         String value = status.get(field);
         if (value == null) {
@@ -167,8 +156,7 @@ final class ProcessTable {
 
     /** The id in the innermost namespace, which stands last. */
     private static int inner(Map<String, String> status, String field) throws IOException {
-        String ids = value(status, field);
-        return Integer.parseInt(ids.substring(ids.lastIndexOf('\t') + 1));
+        return ProcFs.innermost(value(status, field));
     }
 
     private static List<Integer> children(int pid) throws IOException {

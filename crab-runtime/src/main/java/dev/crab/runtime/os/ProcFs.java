@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
@@ -36,7 +37,7 @@ public final class ProcFs {
                     Integer.parseInt(fields[1]),
                     Integer.parseInt(fields[2]),
                     Integer.parseInt(fields[3]),
-                    innerPid(directory, pid),
+                    innerPid(pid),
                     Integer.parseInt(fields[17]),
                     stat.substring(open + 1, close),
                     fields[0].charAt(0)));
@@ -64,12 +65,29 @@ public final class ProcFs {
         return links;
     }
 
-    private static int innerPid(Path directory, int pid) throws IOException {
-        for (String line : Files.readAllLines(directory.resolve("status"), StandardCharsets.ISO_8859_1)) {
-            if (line.startsWith("NSpid:")) {
-                return Integer.parseInt(line.substring(line.lastIndexOf('\t') + 1));
+    /**
+     * The fields of a process's {@code status}, trimmed. The kernel escapes newlines in the name; other bytes are kept one to one.
+     *
+     * @throws IOException if it is gone
+     */
+    public static Map<String, String> status(int pid) throws IOException {
+        Map<String, String> fields = new HashMap<>();
+        for (String line : Files.readAllLines(Path.of("/proc/" + pid + "/status"), StandardCharsets.ISO_8859_1)) {
+            int colon = line.indexOf(':');
+            if (colon > 0) {
+                fields.put(line.substring(0, colon), line.substring(colon + 1).trim());
             }
         }
-        return pid;
+        return fields;
+    }
+
+    /** The last value of such a field that has one for each namespace: the innermost one's. */
+    public static int innermost(String values) {
+        return Integer.parseInt(values.substring(values.lastIndexOf('\t') + 1));
+    }
+
+    private static int innerPid(int pid) throws IOException {
+        String pids = status(pid).get("NSpid");
+        return pids == null ? pid : innermost(pids);
     }
 }

@@ -28,6 +28,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Paths are relative to the root, begin with a slash ("/" is the root), and hold the name's bytes as Latin-1, so that every name
  * survives the way through a Java string; {@link #display} turns them into text. Not thread-safe.
+ *
+ * <p>Longer than most classes here because the layouts of what the kernel returns stand beside the calls that ask for it.
  */
 public final class RootedTree implements AutoCloseable {
     /** Bits of {@link Node#mode}: the type. */

@@ -1,5 +1,6 @@
 package dev.crab.runtime.session;
 
+import dev.crab.runtime.engine.LostProcesses;
 import dev.crab.runtime.engine.RestoreResult;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.engine.Captured;
 import dev.crab.runtime.engine.CheckpointPlan;
 import dev.crab.runtime.engine.FrozenHook;
+import dev.crab.runtime.engine.LostProcesses;
 import dev.crab.runtime.engine.Persisted;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
@@ -145,8 +146,7 @@ final class TurnCommitter {
                     store.session(),
                     turn,
                     e);
-            attempt.lostProcesses =
-                    LostProcesses.read(processes(), sandbox.processes().initPid());
+            attempt.lostProcesses = LostProcesses.read(sandbox.processes());
             attempt.lost = lost(e, attempt.lostProcesses);
             return commitCaptured(attempt, capturePlan(attempt), held);
         }

@@ -496,6 +496,41 @@ class SandboxSessionTest {
     }
 
     @Test
+    void memoryOfWhichLittleChanged_costsLittle() {
+        String program = """
+                import os, signal
+                memory = bytearray(os.urandom(100 << 20))
+                def change(*_):
+                    for page in range(0, 100 << 8, 100):
+                        memory[page << 12] ^= 1
+                    open('/srv/changed', 'w').close()
+                signal.signal(signal.SIGUSR1, change)
+                with open('/srv/pid', 'w') as file: file.write(str(os.getpid()))
+                open('/srv/ready', 'w').close()
+                while True: signal.pause()
+                """;
+        try (SandboxSession session = fixture.open("large")) {
+            session.sandbox().writeFile("/srv/program.py", program);
+            Turn first = session.beginTurn();
+            run(
+                    session.sandbox(),
+                    "setsid python3 /srv/program.py >/dev/null 2>&1 </dev/null & until [ -e /srv/ready ]; do sleep 0.05; done");
+            long whole = first.commit(position(1)).bytesWritten();
+            assertThat(whole).isGreaterThan(100 << 20);
+            Turn second = session.beginTurn();
+            run(session.sandbox(), "kill -USR1 $(cat /srv/pid); until [ -e /srv/changed ]; do sleep 0.05; done");
+            TurnOutcome outcome = second.commit(position(2));
+            assertThat(outcome.saved()).isEqualTo(Saved.PROCESSES_AND_FILES);
+            assertThat(outcome.bytesWritten()).isLessThan(whole * 3 / 100);
+        }
+        try (SandboxSession session = fixture.open("large")) {
+            run(
+                    session.sandbox(),
+                    "rm /srv/changed; kill -USR1 $(cat /srv/pid); until [ -e /srv/changed ]; do sleep 0.05; done");
+        }
+    }
+
+    @Test
     void oldGenerations_goWhenNothingNeedsThemAndTheDumpStaysThatIsStillUsed() {
         try (SessionFixture small = new SessionFixture(SessionFixture.temporary(), 2)) {
             try (SandboxSession session = small.open(id)) {

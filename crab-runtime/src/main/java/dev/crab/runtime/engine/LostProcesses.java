@@ -1,9 +1,12 @@
-package dev.crab.runtime.session;
+package dev.crab.runtime.engine;
 
 import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.ProcFs;
 import dev.crab.runtime.sandbox.ExecRequest;
 import dev.crab.runtime.sandbox.ExecResult;
 import dev.crab.runtime.sandbox.Sandbox;
+import dev.crab.runtime.sandbox.SandboxProcesses;
 import dev.crab.runtime.store.LostProcess;
 import java.io.IOException;
 import java.io.InputStream;
@@ -24,7 +27,7 @@ import org.slf4j.LoggerFactory;
  * The recipes of processes that cannot be captured: read while they live, followed after a restore. CRIU dumps a tree or nothing, since
  * what processes share (pipes, sockets, memory, sessions) has no meaning without all of its holders; so where one cannot be dumped, none is.
  */
-final class LostProcesses {
+public final class LostProcesses {
     /** A command or environment longer than this is taken for unknown: 128 KiB, what Linux allows for one argument. */
     private static final int LIMIT = 128 << 10;
 
@@ -38,25 +41,24 @@ final class LostProcesses {
     private LostProcesses() {}
 
     /**
-     * Reads the recipes.
+     * Reads the recipes of everything in a sandbox but its pid 1; of what ends meanwhile there is none.
      *
-     * @param hostPids of everything in the sandbox; those that end meanwhile are left out
-     * @param init host pid of its pid 1, which is left out
+     * @throws CrabException SANDBOX_LOST if the sandbox is gone
      */
-    static List<LostProcess> read(List<String> hostPids, int init) {
-        Map<String, Map<String, String>> statuses = new LinkedHashMap<>();
-        for (String pid : hostPids) {
+    public static List<LostProcess> read(SandboxProcesses sandbox) {
+        Map<Integer, Map<String, String>> statuses = new LinkedHashMap<>();
+        for (int pid : members(sandbox)) {
             try {
-                statuses.put(pid, status(pid));
+                statuses.put(pid, ProcFs.status(pid));
             } catch (IOException e) {
                 LOG.debug("process {} has ended meanwhile", pid, e);
             }
         }
         List<LostProcess> processes = new ArrayList<>();
         statuses.forEach((pid, status) -> {
-            if (!pid.equals(Integer.toString(init))
-                    && !status.getOrDefault("State", "Z").startsWith("Z")) {
-                Map<String, String> parent = statuses.getOrDefault(status.getOrDefault("PPid", ""), Map.of());
+            if (pid != sandbox.initPid() && !status.getOrDefault("State", "Z").startsWith("Z")) {
+                int ppid = Integer.parseInt(status.getOrDefault("PPid", "0"));
+                Map<String, String> parent = statuses.getOrDefault(ppid, Map.of());
                 processes.add(new LostProcess(
                         last(status, "NSpid"),
                         last(parent, "NSpid"),
@@ -71,12 +73,26 @@ final class LostProcesses {
         return processes;
     }
 
+    private static List<Integer> members(SandboxProcesses sandbox) {
+        try {
+            return ProcessTable.members(sandbox.cgroup());
+        } catch (IOException e) {
+            throw CrabException.of(
+                    ErrorCode.SANDBOX_LOST,
+                    "the processes of a sandbox cannot be listed",
+                    "its cgroup cannot be read: " + e.getMessage(),
+                    "close the session and open it again: it comes back as the last commit left it",
+                    e);
+        }
+    }
+
     /**
-     * Starts again what can be.
+     * Starts again what can be: what a command had started, and not what another process had.
      *
+     * @param session for the log
      * @return those that run again
      */
-    static List<LostProcess> restart(String session, Sandbox sandbox, List<LostProcess> lost) {
+    public static List<LostProcess> restart(String session, Sandbox sandbox, List<LostProcess> lost) {
         List<LostProcess> started = new ArrayList<>();
         for (LostProcess process : lost) {
             if (process.startedByCommand() && !process.command().isEmpty()) {
@@ -117,21 +133,9 @@ final class LostProcesses {
                 command, process.directory(), environment, new byte[0], START, ExecRequest.DEFAULT_OUTPUT_LIMIT);
     }
 
-    private static Map<String, String> status(String pid) throws IOException {
-        Map<String, String> fields = new HashMap<>();
-        for (String line : Files.readAllLines(Path.of("/proc", pid, "status"), StandardCharsets.ISO_8859_1)) {
-            int colon = line.indexOf(':');
-            if (colon > 0) {
-                fields.put(line.substring(0, colon), line.substring(colon + 1).trim());
-            }
-        }
-        return fields;
-    }
-
     /** The value in the innermost namespace; 0 where there is none. */
     private static int last(Map<String, String> status, String field) {
-        String values = status.getOrDefault(field, "0");
-        return Integer.parseInt(values.substring(values.lastIndexOf('\t') + 1));
+        return ProcFs.innermost(status.getOrDefault(field, "0"));
     }
 
     /** The effective one of real, effective, saved and file system's. */
@@ -141,8 +145,8 @@ final class LostProcesses {
     }
 
     /** What ends with a zero byte each; nothing where it cannot be read whole. */
-    private static List<String> strings(String pid, String name) {
-        try (InputStream in = Files.newInputStream(Path.of("/proc", pid, name))) {
+    private static List<String> strings(int pid, String name) {
+        try (InputStream in = Files.newInputStream(Path.of("/proc/" + pid, name))) {
             byte[] content = in.readNBytes(LIMIT + 1);
             if (content.length == 0 || content.length > LIMIT) {
                 return List.of();
@@ -154,9 +158,9 @@ final class LostProcesses {
         }
     }
 
-    private static String directory(String pid) {
+    private static String directory(int pid) {
         try {
-            String path = Files.readSymbolicLink(Path.of("/proc", pid, "cwd")).toString();
+            String path = Files.readSymbolicLink(Path.of("/proc/" + pid, "cwd")).toString();
             return path.startsWith("/") && !path.endsWith(" (deleted)") ? path : "/";
         } catch (IOException e) {
             return "/";
