@@ -178,7 +178,7 @@ final class LeakRun {
             Counts open = null;
             for (int life = 0; life < lives; life++) {
                 int share = count / lives + (life < count % lives ? 1 : 0);
-                killed(FAULTS.get((int) Math.floorMod(life + seed, FAULTS.size())), sessions, share);
+                killed(FAULTS.get(Math.floorMod(life + seed, FAULTS.size())), sessions, share);
                 Counts dead = census.take(0);
                 for (Row row : Row.values()) {
                     findings.count(row, Column.KILLED, dead.beyond(row, alone).size());
