@@ -9,8 +9,8 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.NavigableSet;
 import java.util.Set;
-import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.regex.Pattern;
@@ -88,7 +88,7 @@ final class Census {
         List<Long> ours = new ArrayList<>();
         for (Path process : list(Path.of("/proc"))) {
             String name = String.valueOf(process.getFileName());
-            if (!Character.isDigit(name.charAt(0)) || workers.contains(Long.valueOf(name)) && isRunning(process)) {
+            if (!Character.isDigit(name.charAt(0)) || (workers.contains(Long.valueOf(name)) && isRunning(process))) {
                 continue;
             }
             String stat = read(process.resolve("stat"));
@@ -258,7 +258,7 @@ final class Census {
 
     /** Entries of a directory, sorted; none if it is not there. */
     static List<Path> list(Path directory) {
-        SortedSet<Path> entries = new TreeSet<>();
+        NavigableSet<Path> entries = new TreeSet<>();
         try (DirectoryStream<Path> all = Files.newDirectoryStream(directory)) {
             all.forEach(entries::add);
         } catch (IOException | java.nio.file.DirectoryIteratorException e) {
