@@ -5,6 +5,7 @@ import java.util.Collection;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** What came out: a table of counts, and what should not have been there. Not thread-safe. */
 final class Findings {
@@ -42,13 +43,13 @@ final class Findings {
 
     /** The highest of these numbers counts. */
     void count(Row row, Column column, long number) {
-        table.get(row).merge(column, number, Math::max);
+        columns(row).merge(column, number, Math::max);
     }
 
     /** These should not be there. */
     void leaked(Row row, Column column, Collection<String> items) {
         count(row, column, items.size());
-        items.forEach(item -> leaks.get(row).add(column.label() + ": " + item));
+        items.forEach(item -> leaks(row).add(column.label() + ": " + item));
     }
 
     /** This was somebody else's, and is gone. */
@@ -65,7 +66,18 @@ final class Findings {
     }
 
     List<String> leaks(Row row) {
-        return leaks.get(row);
+        return known(leaks.get(row));
+    }
+
+    private Map<Column, Long> columns(Row row) {
+        return known(table.get(row));
+    }
+
+    private static <T> T known(@Nullable T value) {
+        if (value == null) {
+            throw new IllegalStateException("no such row");
+        }
+        return value;
     }
 
     List<String> disturbed() {
@@ -83,10 +95,10 @@ final class Findings {
         for (Row row : Row.values()) {
             StringBuilder line = new StringBuilder(String.format("%-26s", row.label()));
             for (Column column : Column.values()) {
-                Long number = table.get(row).get(column);
+                Long number = columns(row).get(column);
                 line.append(String.format("%27s", number == null ? "-" : number.toString()));
             }
-            lines.add(line + (leaks.get(row).isEmpty() ? "  none left" : "  LEFT BEHIND"));
+            lines.add(line + (leaks(row).isEmpty() ? "  none left" : "  LEFT BEHIND"));
         }
         leaks.forEach((row, items) ->
                 items.stream().limit(10).forEach(item -> lines.add("  LEFT BEHIND, " + row.label() + ", " + item)));

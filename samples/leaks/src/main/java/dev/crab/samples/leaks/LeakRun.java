@@ -156,10 +156,7 @@ final class LeakRun {
                 }
                 jvm.say("close");
                 // What stays is what the next opening wants: the mounted store, and the kept generations.
-                settled(
-                        jvm.pid(),
-                        (row, counts) -> left(row, row.ordinal() < Row.DESCRIPTORS.ordinal() ? before : unused, counts),
-                        Column.CLOSED);
+                settled(jvm.pid(), (row, counts) -> left(row, row.isInJvm() ? unused : before, counts), Column.CLOSED);
                 told.accept(turns + " turns, " + restores + " restores");
             }
             jvm.exit();

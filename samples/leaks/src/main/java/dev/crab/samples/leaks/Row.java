@@ -30,6 +30,11 @@ enum Row {
         return label;
     }
 
+    /** Whether it is in a JVM and not on the host. */
+    boolean isInJvm() {
+        return this == DESCRIPTORS || this == THREADS;
+    }
+
     /** Whether sessions that are kept may have more of it with time, up to a bound: then {@link #UNNEEDED} says what is too much. */
     boolean isKept() {
         return this == SNAPSHOTS || this == OBJECTS || this == SESSIONS;
