@@ -174,10 +174,10 @@ final class Workload {
 
     private static void hold(Sandbox sandbox) {
         sandbox.writeFile("/srv/holder.py", HOLDER);
+        run(sandbox, "pkill -f '[h]older.py'; for i in $(ipcs -m | awk '/^0x/{print $2}'); do ipcrm -m $i; done; true");
         run(
                 sandbox,
-                "pkill -f '[h]older.py'; for i in $(ipcs -m 2>/dev/null | awk '/^0x/{print $2}'); do ipcrm -m $i; done; "
-                        + "rm -f /srv/holds; setsid python3 /srv/holder.py >/dev/null 2>&1 </dev/null & "
+                "rm -f /srv/holds; setsid python3 /srv/holder.py >/dev/null 2>&1 </dev/null & "
                         + "for i in $(seq 400); do test -e /srv/holds && exit 0; sleep 0.02; done; exit 1");
     }
 
