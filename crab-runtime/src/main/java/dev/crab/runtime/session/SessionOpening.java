@@ -18,6 +18,7 @@ import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.LostProcess;
 import dev.crab.runtime.store.Manifest;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ExecutorService;
@@ -88,7 +89,7 @@ final class SessionOpening {
                     retention,
                     sandbox,
                     watching,
-                    recovery(opened, restarted),
+                    recovery(store, opened, restarted),
                     opened.timeline,
                     opened.manifest,
                     housekeeping,
@@ -230,7 +231,7 @@ final class SessionOpening {
                 : LostProcesses.restart(id, sandbox, manifest.lostProcesses());
     }
 
-    private Recovery recovery(Opened opened, List<LostProcess> restarted) {
+    private Recovery recovery(CheckpointStore store, Opened opened, List<LostProcess> restarted) {
         Commit last = opened.timeline.last();
         if (last == null) {
             return new Recovery.Fresh();
@@ -242,7 +243,10 @@ final class SessionOpening {
         }
         long millis = (System.nanoTime() - startedNanos) / 1_000_000;
         List<String> again = restarted.stream().map(LostProcess::describe).toList();
-        return new Recovery.Restored(last, opened.processes, millis, lost, again, opened.skipped);
+        // Whoever was told so and has not committed a turn since may be gone, with all that he made of it.
+        List<String> skipped = new ArrayList<>(opened.skipped);
+        skipped.addAll(SessionRecords.lastReasons(store.journal().recovered()));
+        return new Recovery.Restored(last, opened.processes, millis, lost, again, skipped);
     }
 
     private RunningSandbox running() {
