@@ -188,7 +188,7 @@ final class RuncPlace implements SandboxFactory.Place {
         }
         dismantle(files, cgroup, id);
         if (initPid != 0) {
-            Processes.reap(initPid);
+            Processes.reapKilled(initPid);
         }
         closed = true;
     }

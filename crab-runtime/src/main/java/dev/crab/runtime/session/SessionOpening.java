@@ -66,6 +66,7 @@ final class SessionOpening {
             }
 
             services.factory().sweep(sandboxId);
+            services.snapshots().recover();
             // Only its name counts; where it lies is the snapshotter's affair.
             services.snapshots().delete(new Volume(sandboxId, Path.of("")));
             Retention retention = new Retention(store, services.snapshots(), services.keepGenerations());

@@ -39,24 +39,51 @@ record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
         });
     }
 
-    /** Fails with DISK_FULL if the file that holds the btrfs could not grow by that many bytes. */
+    /** Fails with DISK_FULL if the btrfs has less room than that many bytes, or the file that holds it could not grow by as many. */
     void ensureRoom(long bytes) {
-        if (!looped) {
-            return;
-        }
         try {
-            long free = below.getUsableSpace();
-            if (free < bytes) {
-                // A loop device that cannot write makes the btrfs in it read-only for good: refuse before that.
-                throw CrabException.of(
-                        ErrorCode.DISK_FULL,
-                        "nothing can be added to " + directory,
-                        free + " bytes are free on the file system of " + data + ", " + bytes + " are kept in reserve",
-                        "free space on that file system, then run again: what was committed is kept");
+            // A loop device that cannot write makes the btrfs in it read-only, as does a btrfs without room for its own
+            // bookkeeping: refuse before that.
+            ensureRoom(Files.getFileStore(directory), bytes);
+            if (looped) {
+                ensureRoom(below, bytes);
             }
         } catch (IOException e) {
             throw CrabException.io("free space of " + data + " cannot be told", e);
         }
+    }
+
+    private void ensureRoom(FileStore store, long bytes) throws IOException {
+        long free = store.getUsableSpace();
+        if (free < bytes) {
+            throw CrabException.of(
+                    ErrorCode.DISK_FULL,
+                    "nothing can be added to " + directory,
+                    free + " bytes are free on " + store.name() + ", " + bytes + " are kept in reserve",
+                    "free space on that file system, then run again: what was committed is kept");
+        }
+    }
+
+    /** Mounts the btrfs in the file anew if the kernel has made it read-only. */
+    void recover() {
+        if (!looped) {
+            return;
+        }
+        DataLock.exclusively(data, () -> {
+            LoopBtrfs loop = new LoopBtrfs(data);
+            if (loop.isReadOnly()) {
+                if (!loop.detachIfUnused()) {
+                    throw CrabException.of(
+                            ErrorCode.DATA_DIRECTORY_UNUSABLE,
+                            "snapshots cannot be written below " + directory,
+                            "a full or failing disk made its btrfs read-only, and other sandboxes still use it",
+                            "free space, close or stop those sandboxes (./crab stop), then run again:"
+                                    + " what was committed is kept");
+                }
+                loop.attach(DEFAULT_IMAGE_BYTES);
+            }
+            return loop;
+        });
     }
 
     /** What a btrfs needs and this host lacks; empty where the directory is on btrfs. */

@@ -157,6 +157,11 @@ public final class BtrfsSnapshotter implements Snapshotter {
     }
 
     @Override
+    public void recover() {
+        home.recover();
+    }
+
+    @Override
     public void close() {
         // Nothing is held open. The mount stays: other processes may be using it.
     }
