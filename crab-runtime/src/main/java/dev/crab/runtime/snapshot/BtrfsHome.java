@@ -2,6 +2,7 @@ package dev.crab.runtime.snapshot;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.Btrfs;
 import dev.crab.runtime.os.Executables;
 import dev.crab.runtime.os.Filesystems;
 import java.io.IOException;
@@ -11,6 +12,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Where a data directory's btrfs is: the directory {@code <data>/btrfs}, on the host's own btrfs or on one in a loop-mounted file.
@@ -23,6 +25,9 @@ import java.util.List;
 record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
     /** Size of a new loop file, unless less is free: 64 GiB. It is sparse: it takes what is stored in it. */
     static final long DEFAULT_IMAGE_BYTES = 64L << 30;
+
+    /** Its cleaner comes by every 30 seconds. */
+    private static final long GIVEN_BACK_NANOS = 40_000_000_000L;
 
     static BtrfsHome open(Path data, long imageBytes) {
         Path real = DataLock.prepare(data);
@@ -50,6 +55,30 @@ record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
             }
         } catch (IOException e) {
             throw CrabException.io("free space of " + data + " cannot be told", e);
+        }
+    }
+
+    /**
+     * As {@link #ensureRoom(long)}, but where there is none, waits for what was deleted to be given back: btrfs does that in the
+     * background, and a file system that has just been full shows no free byte until then.
+     */
+    void awaitRoom(long bytes) {
+        long deadline = System.nanoTime() + GIVEN_BACK_NANOS;
+        while (true) {
+            try {
+                ensureRoom(bytes);
+                return;
+            } catch (CrabException e) {
+                if (e.code() != ErrorCode.DISK_FULL || System.nanoTime() > deadline) {
+                    throw e;
+                }
+            }
+            try {
+                Btrfs.sync(directory);
+            } catch (IOException e) {
+                throw CrabException.io("free space of " + directory + " cannot be told", e);
+            }
+            LockSupport.parkNanos(250_000_000);
         }
     }
 

@@ -135,6 +135,8 @@ final class LeakRun {
             for (int segment = 0; segment < segments; segment++) {
                 int share = count / segments + (segment < count % segments ? 1 : 0);
                 SESSIONS.forEach(session -> opened(jvm.say("open " + session)));
+                // Of a sandbox that was started there is more than of one restored by CRIU.
+                Counts started = census.take(0);
                 int pieces = 1 + reopenings / segments;
                 for (int piece = 0; piece < pieces; piece++) {
                     ran(jvm.say("turns " + (share / pieces + (piece < share % pieces ? 1 : 0))));
@@ -152,6 +154,9 @@ final class LeakRun {
                     first = open;
                     for (Row row : Row.values()) {
                         findings.count(row, Column.RUNNING, open.of(row).size());
+                    }
+                    for (Row row : List.of(Row.CGROUPS, Row.STAGED)) {
+                        first.of(row).addAll(started.of(row));
                     }
                 }
                 jvm.say("close");
@@ -294,7 +299,11 @@ final class LeakRun {
                 still.retainAll(counts.of(row));
                 yield still;
             }
-            case CGROUPS, STAGED -> grown(row, known, counts);
+            case CGROUPS, STAGED -> {
+                Counts others = new Counts();
+                counts.beyond(row, alone).forEach(item -> others.add(row, item));
+                yield grown(row, known, others);
+            }
             default -> open == null ? new TreeSet<>() : grown(row, open, counts);
         };
     }
