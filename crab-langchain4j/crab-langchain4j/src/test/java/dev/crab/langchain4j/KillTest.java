@@ -3,17 +3,10 @@ package dev.crab.langchain4j;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import java.io.BufferedReader;
-import java.io.File;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -25,8 +18,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** An agent's JVM is killed by SIGKILL at a named point and started again; the model's server outlives it. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class KillTest {
-    private static final ObjectMapper JSON = new ObjectMapper();
-
     private final Path data = RealSandbox.newData();
 
     @TempDir
@@ -123,45 +114,8 @@ class KillTest {
 
     /** Runs the agent to its end, or until it reaches the point, where it is killed. */
     private @Nullable JsonNode run(Path directory, String session, @Nullable String point) throws Exception {
-        Files.createDirectories(directory);
-        JsonNode outcome = null;
-        List<String> command = new ArrayList<>(List.of(
-                ProcessHandle.current().info().command().orElse("java"),
-                "-cp",
-                System.getProperty("java.class.path"),
-                "-XX:TieredStopAtLevel=1",
-                "-XX:+UseSerialGC",
-                "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"));
-        command.add("-Dcrab.data=" + data);
-        if (point != null) {
-            command.add("-Dcrab.fault=" + point);
-        }
-        command.addAll(List.of(KillableAgent.class.getName(), model.baseUrl(), directory.toString(), session));
-        File errors = directory.resolve("errors").toFile();
-        Process process = new ProcessBuilder(command)
-                .redirectError(ProcessBuilder.Redirect.appendTo(errors))
-                .start();
-        try (BufferedReader lines = process.inputReader(StandardCharsets.UTF_8)) {
-            String line;
-            while ((line = lines.readLine()) != null) {
-                if (line.startsWith("crab-fault ")) {
-                    // Not Process.destroyForcibly, which would close the stream that is being read.
-                    process.toHandle().destroyForcibly();
-                } else if (line.startsWith("outcome ")) {
-                    outcome = JSON.readTree(line.substring("outcome ".length()));
-                }
-            }
-        }
-        assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
-        assertThat(process.exitValue())
-                .as(() -> {
-                    try {
-                        return Files.readString(errors.toPath());
-                    } catch (IOException e) {
-                        return e.toString();
-                    }
-                })
-                .isEqualTo(point == null ? 0 : 137);
-        return outcome;
+        AgentLife life = AgentLife.run(data, model, directory, session, point);
+        assertThat(life.status()).as(life.errors()).isEqualTo(point == null ? 0 : 137);
+        return life.outcome();
     }
 }

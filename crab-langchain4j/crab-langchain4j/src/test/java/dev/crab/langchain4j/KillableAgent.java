@@ -3,6 +3,7 @@ package dev.crab.langchain4j;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.sandbox.Sandbox;
+import dev.crab.runtime.session.SandboxSession;
 import dev.langchain4j.agent.tool.Tool;
 import dev.langchain4j.http.client.jdk.JdkHttpClientBuilder;
 import dev.langchain4j.memory.chat.MessageWindowChatMemory;
@@ -19,7 +20,7 @@ import java.util.List;
 
 /**
  * An agent in a process of its own that a test kills and starts again. Arguments: base URL of the model, work directory, session. Prints
- * {@code outcome} and one line of JSON.
+ * {@code recovered} and {@code outcome}, each with JSON in the same line.
  */
 final class KillableAgent {
     private KillableAgent() {}
@@ -85,6 +86,13 @@ final class KillableAgent {
                 .tools(new Tools(sandbox, work.resolve("executions")))
                 .build();
         try (CrabSession run = Crab.run(session)) {
+            ObjectNode recovered = new ObjectMapper().createObjectNode();
+            if (run.recovery() instanceof SandboxSession.Recovery.Restored restored) {
+                recovered.put("turn", restored.commit().turn());
+                restored.skipped().forEach(recovered.putArray("skipped")::add);
+            }
+            System.out.println("recovered " + recovered);
+            System.out.flush();
             run.prepare(RealSandbox::startCounter);
             ObjectNode outcome = new ObjectMapper().createObjectNode();
             Result<String> first = agent.work("append A, B, then C, then D");

@@ -44,7 +44,7 @@ final class DumpRoom implements AutoCloseable {
 
     DumpRoom(Path disk, Path memory) {
         this.disk = Place.at(disk);
-        this.memory = isTmpfs(memory) ? inMemory(memory.resolve("work")) : null;
+        this.memory = isTmpfs(memory) ? inMemory(memory.resolve("dumps")) : null;
     }
 
     /** Null if it cannot be used (read-only, full): the disk does as well, and takes longer. */

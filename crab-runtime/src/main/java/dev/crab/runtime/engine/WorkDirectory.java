@@ -1,16 +1,20 @@
 package dev.crab.runtime.engine;
 
 import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.os.ProcFs;
 import java.io.IOException;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.Comparator;
 import java.util.List;
-import java.util.Optional;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Room for what lives only while a capture or a restore is under way. Each process has a directory of its own, named after its pid and
@@ -20,10 +24,11 @@ final class WorkDirectory implements AutoCloseable {
     private static final FileAttribute<?> PRIVATE =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
+    private final Path process;
     private final Path own;
 
     WorkDirectory(Path parent) {
-        Path process = parent.resolve(nameOf(ProcessHandle.current()));
+        process = parent.resolve(nameOf(ProcessHandle.current().pid()));
         try {
             Files.createDirectories(parent, PRIVATE);
             List<Path> left;
@@ -33,10 +38,20 @@ final class WorkDirectory implements AutoCloseable {
             for (Path directory : left) {
                 delete(directory);
             }
-            Files.createDirectories(process, PRIVATE);
-            own = Files.createTempDirectory(process, "engine-", PRIVATE);
+            own = makeOwn();
         } catch (IOException e) {
             throw CrabException.io("the work directory " + parent + " cannot be used", e);
+        }
+    }
+
+    private Path makeOwn() throws IOException {
+        while (true) {
+            Files.createDirectories(process, PRIVATE);
+            try {
+                return Files.createTempDirectory(process, "engine-", PRIVATE);
+            } catch (NoSuchFileException e) {
+                // Another one of this process was closed meanwhile, and was the last there.
+            }
         }
     }
 
@@ -54,33 +69,52 @@ final class WorkDirectory implements AutoCloseable {
         }
     }
 
-    /** Deletes a directory that {@link #make} made, with its files. Idempotent. */
+    /** Deletes a directory that {@link #make} made, with its files; so may another process at the same time. Idempotent. */
     static void delete(Path directory) {
-        try (Stream<Path> all = Files.walk(directory)) {
-            for (Path path : all.sorted(Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(path);
-            }
-        } catch (NoSuchFileException e) {
-            // gone already
+        try {
+            Files.walkFileTree(directory, new SimpleFileVisitor<>() {
+                @Override
+                public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
+                    Files.deleteIfExists(file);
+                    return FileVisitResult.CONTINUE;
+                }
+
+                @Override
+                public FileVisitResult visitFileFailed(Path file, IOException failure) throws IOException {
+                    return unlessGone(failure);
+                }
+
+                @Override
+                public FileVisitResult postVisitDirectory(Path visited, @Nullable IOException failure)
+                        throws IOException {
+                    if (failure == null) {
+                        Files.deleteIfExists(visited);
+                        return FileVisitResult.CONTINUE;
+                    }
+                    return unlessGone(failure);
+                }
+            });
         } catch (IOException e) {
             throw CrabException.io(directory + " cannot be deleted", e);
         }
     }
 
-    private static String nameOf(ProcessHandle process) {
-        return process.pid() + "-"
-                + process.info()
-                        .startInstant()
-                        .map(start -> start.toEpochMilli())
-                        .orElse(0L);
+    private static FileVisitResult unlessGone(IOException failure) throws IOException {
+        if (failure instanceof NoSuchFileException) {
+            return FileVisitResult.CONTINUE;
+        }
+        throw failure;
+    }
+
+    private static String nameOf(long pid) {
+        return pid + "-" + ProcFs.started(pid).orElse(0);
     }
 
     private static boolean isOwned(Path directory) {
         String name = directory.getFileName().toString();
         try {
-            Optional<ProcessHandle> owner =
-                    ProcessHandle.of(Long.parseLong(name.substring(0, Math.max(0, name.indexOf('-')))));
-            return owner.isPresent() && nameOf(owner.get()).equals(name);
+            long pid = Long.parseLong(name.substring(0, Math.max(0, name.indexOf('-'))));
+            return ProcFs.started(pid).isPresent() && nameOf(pid).equals(name);
         } catch (NumberFormatException e) {
             return false;
         }
@@ -89,5 +123,12 @@ final class WorkDirectory implements AutoCloseable {
     @Override
     public void close() {
         delete(own);
+        try {
+            Files.deleteIfExists(process);
+        } catch (DirectoryNotEmptyException e) {
+            // Another one of this process is at work in it.
+        } catch (IOException e) {
+            throw CrabException.io(process + " cannot be deleted", e);
+        }
     }
 }

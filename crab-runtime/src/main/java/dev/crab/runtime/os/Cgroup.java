@@ -8,7 +8,9 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
@@ -79,15 +81,19 @@ public final class Cgroup {
 
     private static void killAll(Path directory) throws IOException {
         Path kill = directory.resolve("cgroup.kill");
-        if (Files.exists(kill) && !members(directory).isEmpty()) {
+        List<Integer> first = members(directory);
+        if (Files.exists(kill) && !first.isEmpty()) {
             Files.writeString(kill, "1");
         }
+        Set<Integer> killed = new HashSet<>(first);
         await("end the processes of " + directory, () -> {
             List<Integer> left = members(directory);
+            killed.addAll(left);
             left.forEach(Processes::kill);
             left.forEach(Processes::reap);
             return left.isEmpty();
         });
+        killed.forEach(Processes::reapKilled);
     }
 
     private static List<Integer> members(Path directory) {

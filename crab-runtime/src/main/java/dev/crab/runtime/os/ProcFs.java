@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.TreeMap;
 
 /** What {@code /proc} tells of processes. Formats: proc(5). */
@@ -43,6 +44,21 @@ public final class ProcFs {
                     fields[0].charAt(0)));
         } catch (IOException e) {
             return Optional.empty();
+        }
+    }
+
+    /**
+     * When that process started, in clock ticks since boot; nothing if it is gone. With the pid it names a process for as long as the
+     * machine runs, whatever becomes of the clock on the wall.
+     */
+    public static OptionalLong started(long pid) {
+        try {
+            String stat = Files.readString(Path.of("/proc/" + pid + "/stat"), StandardCharsets.ISO_8859_1);
+            // The name in parentheses may hold anything; the fields behind the last one are plain.
+            String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1);
+            return OptionalLong.of(Long.parseLong(fields[19]));
+        } catch (IOException e) {
+            return OptionalLong.empty();
         }
     }
 

@@ -5,6 +5,7 @@ import com.sun.jna.ptr.IntByReference;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.concurrent.locks.LockSupport;
 
 /** Signals and ends of processes, by host pid. Thread-safe. */
 public final class Processes {
@@ -32,6 +33,21 @@ public final class Processes {
             LibC.C.waitpid(pid, new IntByReference(), LibC.WNOHANG);
         } catch (LastErrorException e) {
             // ECHILD: someone else's child, whose zombie is theirs to take away. EINTR cannot be with WNOHANG.
+        }
+    }
+
+    /**
+     * As {@link #reap}, but waits for the end of a process that has been killed: it is in no cgroup's list any more long before it is
+     * a zombie, and one that nobody waits for stays until this process ends. Gives up after ten seconds.
+     */
+    public static void reapKilled(int pid) {
+        long deadline = System.nanoTime() + 10_000_000_000L;
+        try {
+            while (LibC.C.waitpid(pid, new IntByReference(), LibC.WNOHANG) == 0 && System.nanoTime() < deadline) {
+                LockSupport.parkNanos(200_000);
+            }
+        } catch (LastErrorException e) {
+            // As above.
         }
     }
 

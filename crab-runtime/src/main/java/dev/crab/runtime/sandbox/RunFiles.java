@@ -2,8 +2,10 @@ package dev.crab.runtime.sandbox;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
@@ -11,6 +13,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
+import java.util.Objects;
 
 /**
  * Where the run-time files of one sandbox lie: {@code /run/crab/HASH/ID}, where HASH tells data directories apart. The hash is the first
@@ -61,9 +64,27 @@ record RunFiles(Path directory) {
     /** Makes the directories for the owner alone; fails with FileAlreadyExistsException if the sandbox's own exists. */
     void create() throws IOException {
         var mode = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
-        Files.createDirectories(directory.resolveSibling("."), mode);
-        Files.createDirectory(directory, mode);
+        boolean made = false;
+        while (!made) {
+            Files.createDirectories(Objects.requireNonNull(directory.getParent()), mode);
+            try {
+                Files.createDirectory(directory, mode);
+                made = true;
+            } catch (NoSuchFileException e) {
+                // The last sandbox beside it went meanwhile, and took the directory above along.
+            }
+        }
         Files.createDirectory(merged(), mode);
+    }
+
+    /** Removes them, and the directory above if no other sandbox of the data directory has files there. Idempotent. */
+    void delete() throws IOException {
+        deleteTree(directory);
+        try {
+            Files.deleteIfExists(Objects.requireNonNull(directory.getParent()));
+        } catch (DirectoryNotEmptyException e) {
+            // Others are there.
+        }
     }
 
     /** Deletes a directory that only Crab writes, without following links. Nothing there is success. */

@@ -188,7 +188,7 @@ final class RuncPlace implements SandboxFactory.Place {
         }
         dismantle(files, cgroup, id);
         if (initPid != 0) {
-            Processes.reap(initPid);
+            Processes.reapKilled(initPid);
         }
         closed = true;
     }
@@ -200,7 +200,7 @@ final class RuncPlace implements SandboxFactory.Place {
             Mounts.unmount(files.merged());
             NetNamespace.delete(files.networkNamespace());
             cgroup.remove();
-            RunFiles.deleteTree(files.directory());
+            files.delete();
         } catch (IOException e) {
             throw CrabException.io("the place of sandbox " + id + " could not be removed", e);
         }

@@ -54,7 +54,8 @@ public interface SandboxSession extends AutoCloseable {
          * @param verifyNanos the part of it, in nanoseconds, that compared files, processes and memory with what was saved
          * @param lost what could not be captured and is therefore gone, for reading; empty unless the session ran unprotected
          * @param restarted processes that could not be captured and were started again, without what they had in memory, for reading
-         * @param skipped why newer turns than this one could not be brought back, newest first, for reading; empty if it is the newest
+         * @param skipped why newer turns than this one could not be brought back, newest first, for reading; empty if it is the newest. Those of an
+         *     earlier opening are named again until a turn is committed
          */
         record Restored(
                 Commit commit,

@@ -19,6 +19,7 @@ import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.LostProcess;
 import dev.crab.runtime.store.Manifest;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ExecutorService;
@@ -66,6 +67,7 @@ final class SessionOpening {
             }
 
             services.factory().sweep(sandboxId);
+            services.snapshots().recover();
             // Only its name counts; where it lies is the snapshotter's affair.
             services.snapshots().delete(new Volume(sandboxId, Path.of("")));
             Retention retention = new Retention(store, services.snapshots(), services.keepGenerations());
@@ -89,7 +91,7 @@ final class SessionOpening {
                     retention,
                     sandbox,
                     watching,
-                    recovery(opened, restarted),
+                    recovery(store, opened, restarted),
                     opened.timeline,
                     opened.manifest,
                     housekeeping,
@@ -234,7 +236,7 @@ final class SessionOpening {
                 : LostProcesses.restart(id, sandbox, manifest.lostProcesses());
     }
 
-    private Recovery recovery(Opened opened, List<LostProcess> restarted) {
+    private Recovery recovery(CheckpointStore store, Opened opened, List<LostProcess> restarted) {
         Commit last = opened.timeline.last();
         if (last == null) {
             return new Recovery.Fresh();
@@ -246,7 +248,10 @@ final class SessionOpening {
         }
         long millis = (System.nanoTime() - startedNanos) / 1_000_000;
         List<String> again = restarted.stream().map(LostProcess::describe).toList();
-        return new Recovery.Restored(last, opened.processes, millis, opened.verifyNanos, lost, again, opened.skipped);
+        // Whoever was told so and has not committed a turn since may be gone, with all that he made of it.
+        List<String> skipped = new ArrayList<>(opened.skipped);
+        skipped.addAll(SessionRecords.lastReasons(store.journal().recovered()));
+        return new Recovery.Restored(last, opened.processes, millis, opened.verifyNanos, lost, again, skipped);
     }
 
     private RunningSandbox running() {

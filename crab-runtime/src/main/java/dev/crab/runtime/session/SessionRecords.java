@@ -106,6 +106,18 @@ final class SessionRecords {
         return commits;
     }
 
+    /** Why the turns after the last one are void, by the newest rollback, if no commit came after it; else none. */
+    static List<String> lastReasons(List<JournalRecord> records) {
+        List<String> reasons = new ArrayList<>();
+        for (JournalRecord entry : records) {
+            if (entry.kind().equals(COMMIT) || entry.kind().equals(ROLLBACK)) {
+                reasons.clear();
+                entry.body().path("reasons").forEach(reason -> reasons.add(reason.asText()));
+            }
+        }
+        return List.copyOf(reasons);
+    }
+
     /** That the turns after one are void, and why. */
     static ObjectNode rollback(Commit to, List<String> reasons, long atMillis) {
         ObjectNode body = JsonNodeFactory.instance.objectNode();

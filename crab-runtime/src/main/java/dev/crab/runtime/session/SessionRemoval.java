@@ -42,6 +42,7 @@ final class SessionRemoval {
         StoreLock lock = StoreLock.acquire(data.lock(id), id);
         try (lock) {
             services.factory().sweep(sandboxId);
+            services.snapshots().recover();
             Files.deleteIfExists(directory.resolve("journal"));
             Files.deleteIfExists(directory.resolve("journal.durable"));
             ManifestStore manifests = CheckpointStore.manifests(data, id);

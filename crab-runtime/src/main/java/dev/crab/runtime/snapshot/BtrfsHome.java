@@ -2,6 +2,7 @@ package dev.crab.runtime.snapshot;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.Btrfs;
 import dev.crab.runtime.os.Executables;
 import dev.crab.runtime.os.Filesystems;
 import java.io.IOException;
@@ -11,6 +12,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Where a data directory's btrfs is: the directory {@code <data>/btrfs}, on the host's own btrfs or on one in a loop-mounted file.
@@ -23,6 +25,9 @@ import java.util.List;
 record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
     /** Size of a new loop file, unless less is free: 64 GiB. It is sparse: it takes what is stored in it. */
     static final long DEFAULT_IMAGE_BYTES = 64L << 30;
+
+    /** Its cleaner comes by every 30 seconds. */
+    private static final long GIVEN_BACK_NANOS = 40_000_000_000L;
 
     static BtrfsHome open(Path data, long imageBytes) {
         Path real = DataLock.prepare(data);
@@ -39,24 +44,75 @@ record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
         });
     }
 
-    /** Fails with DISK_FULL if the file that holds the btrfs could not grow by that many bytes. */
+    /** Fails with DISK_FULL if the btrfs has less room than that many bytes, or the file that holds it could not grow by as many. */
     void ensureRoom(long bytes) {
-        if (!looped) {
-            return;
-        }
         try {
-            long free = below.getUsableSpace();
-            if (free < bytes) {
-                // A loop device that cannot write makes the btrfs in it read-only for good: refuse before that.
-                throw CrabException.of(
-                        ErrorCode.DISK_FULL,
-                        "nothing can be added to " + directory,
-                        free + " bytes are free on the file system of " + data + ", " + bytes + " are kept in reserve",
-                        "free space on that file system, then run again: what was committed is kept");
+            // A loop device that cannot write makes the btrfs in it read-only, as does a btrfs without room for its own
+            // bookkeeping: refuse before that.
+            ensureRoom(Files.getFileStore(directory), bytes);
+            if (looped) {
+                ensureRoom(below, bytes);
             }
         } catch (IOException e) {
             throw CrabException.io("free space of " + data + " cannot be told", e);
         }
+    }
+
+    /**
+     * As {@link #ensureRoom(long)}, but where there is none, waits for what was deleted to be given back: btrfs does that in the
+     * background, and a file system that has just been full shows no free byte until then.
+     */
+    void awaitRoom(long bytes) {
+        long deadline = System.nanoTime() + GIVEN_BACK_NANOS;
+        while (true) {
+            try {
+                ensureRoom(bytes);
+                return;
+            } catch (CrabException e) {
+                if (e.code() != ErrorCode.DISK_FULL || System.nanoTime() > deadline) {
+                    throw e;
+                }
+            }
+            try {
+                Btrfs.sync(directory);
+            } catch (IOException e) {
+                throw CrabException.io("free space of " + directory + " cannot be told", e);
+            }
+            LockSupport.parkNanos(250_000_000);
+        }
+    }
+
+    private void ensureRoom(FileStore store, long bytes) throws IOException {
+        long free = store.getUsableSpace();
+        if (free < bytes) {
+            throw CrabException.of(
+                    ErrorCode.DISK_FULL,
+                    "nothing can be added to " + directory,
+                    free + " bytes are free on " + store.name() + ", " + bytes + " are kept in reserve",
+                    "free space on that file system, then run again: what was committed is kept");
+        }
+    }
+
+    /** Mounts the btrfs in the file anew if the kernel has made it read-only. */
+    void recover() {
+        if (!looped) {
+            return;
+        }
+        DataLock.exclusively(data, () -> {
+            LoopBtrfs loop = new LoopBtrfs(data);
+            if (loop.isReadOnly()) {
+                if (!loop.detachIfUnused()) {
+                    throw CrabException.of(
+                            ErrorCode.DATA_DIRECTORY_UNUSABLE,
+                            "snapshots cannot be written below " + directory,
+                            "a full or failing disk made its btrfs read-only, and other sandboxes still use it",
+                            "free space, close or stop those sandboxes (./crab stop), then run again:"
+                                    + " what was committed is kept");
+                }
+                loop.attach(DEFAULT_IMAGE_BYTES);
+            }
+            return loop;
+        });
     }
 
     /** What a btrfs needs and this host lacks; empty where the directory is on btrfs. */

@@ -81,7 +81,7 @@ public final class BtrfsSnapshotter implements Snapshotter {
     public Volume createVolume(String id, Snapshot from) {
         Volume volume = volume(id);
         Snapshot source = find(from.id());
-        home.ensureRoom(RESERVE);
+        home.awaitRoom(RESERVE);
         try {
             Btrfs.snapshot(source.directory(), volumes, id, false);
             return volume;
@@ -154,6 +154,11 @@ public final class BtrfsSnapshotter implements Snapshotter {
         Volume known = volume(volume.id());
         delete(volumes, known.id());
         delete(volumes, known.scratch().getFileName().toString());
+    }
+
+    @Override
+    public void recover() {
+        home.recover();
     }
 
     @Override

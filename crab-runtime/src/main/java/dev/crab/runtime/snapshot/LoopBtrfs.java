@@ -8,6 +8,7 @@ import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -40,7 +41,9 @@ final class LoopBtrfs {
 
     /** Makes the file system if there is none, and mounts it if it is not. */
     void attach(long imageBytes) throws IOException {
-        if (isMounted()) {
+        // Where its sandboxes are all gone a btrfs that an earlier failure left read-only is mounted anew at once; else
+        // the opening of a session tries again after it has removed what its dead owner left.
+        if (isMounted() && !(isReadOnly() && detachIfUnused())) {
             return;
         }
         if (!Files.exists(image, LinkOption.NOFOLLOW_LINKS)) {
@@ -64,6 +67,24 @@ final class LoopBtrfs {
     void detach() throws IOException {
         if (isMounted()) {
             Filesystems.unmount(mountPoint);
+        }
+    }
+
+    /** Whether the kernel has stopped writing to the mounted file system. */
+    boolean isReadOnly() throws IOException {
+        return isMounted() && Files.getFileStore(mountPoint).isReadOnly();
+    }
+
+    /** Unmounts it, unless anything in it is in use. */
+    boolean detachIfUnused() throws IOException {
+        try {
+            detach();
+            return true;
+        } catch (FileSystemException e) {
+            if (String.valueOf(e.getReason()).contains("busy")) {
+                return false;
+            }
+            throw e;
         }
     }
 

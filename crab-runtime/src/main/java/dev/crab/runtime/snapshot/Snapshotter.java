@@ -48,6 +48,14 @@ public interface Snapshotter extends AutoCloseable {
     /** Deletes, with its {@link Volume#scratch}; does nothing if it is gone already. Nothing may be mounted from it. */
     void delete(Volume volume);
 
+    /**
+     * Makes snapshots writable again after a full or failing disk below has made the kernel stop writing to them; does nothing where
+     * nothing is wrong. For whoever opens a session, once nothing of a dead owner's sandbox is mounted any more.
+     *
+     * @throws dev.crab.runtime.error.CrabException DATA_DIRECTORY_UNUSABLE while other sandboxes are in the way
+     */
+    default void recover() {}
+
     /** Releases what the provider holds open in this process; stored data stays. */
     @Override
     void close();

@@ -2,6 +2,7 @@ package dev.crab.runtime.store;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.ProcFs;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -112,8 +113,8 @@ public final class StoreLock implements AutoCloseable {
                 long owner = recordedOwner(channel);
                 throw locked(session, owner > 0 ? "process " + owner + " has it open" : "another process has it open");
             }
-            byte[] content =
-                    (ProcessHandle.current().pid() + " " + startTime() + "\n").getBytes(StandardCharsets.US_ASCII);
+            long pid = ProcessHandle.current().pid();
+            byte[] content = (pid + " " + ProcFs.started(pid).orElse(0) + "\n").getBytes(StandardCharsets.US_ASCII);
             channel.truncate(0);
             channel.write(ByteBuffer.wrap(content), 0);
             StoreLock result = new StoreLock(key, channel);
@@ -143,13 +144,6 @@ public final class StoreLock implements AutoCloseable {
         String text = new String(buffer.array(), 0, Math.max(0, length), StandardCharsets.US_ASCII);
         Matcher matcher = CONTENT.matcher(text);
         return matcher.matches() ? Long.parseLong(matcher.group(1)) : 0;
-    }
-
-    /** Start time of this process in clock ticks since boot: field 22 of /proc/self/stat, see proc(5). */
-    private static String startTime() throws IOException {
-        String stat = Files.readString(Path.of("/proc/self/stat"), StandardCharsets.ISO_8859_1);
-        // The name in parentheses may hold anything; the fields behind the last one are plain.
-        return stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1)[19];
     }
 
     /** What tells one file from another for POSIX locks: directory and name, with links in the way to the directory resolved. */

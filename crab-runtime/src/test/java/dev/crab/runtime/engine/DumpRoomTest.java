@@ -24,10 +24,7 @@ class DumpRoomTest {
 
     @AfterEach
     void remove() throws Exception {
-        Files.deleteIfExists(memory.resolve("work/"
-                + ProcessHandle.current().pid() + "-"
-                + ProcessHandle.current().info().startInstant().orElseThrow().toEpochMilli()));
-        Files.deleteIfExists(memory.resolve("work"));
+        Files.deleteIfExists(memory.resolve("dumps"));
         Files.delete(memory);
     }
 
@@ -43,7 +40,7 @@ class DumpRoomTest {
 
     @Test
     void tmpfsThatCannotBeUsed_isPassedOver() throws Exception {
-        Path obstacle = Files.createFile(memory.resolve("work")); // where a directory has to be
+        Path obstacle = Files.createFile(memory.resolve("dumps")); // where a directory has to be
         try (DumpRoom room = new DumpRoom(disk.resolve("work"), memory)) {
             assertThat(room.forDump("s", MEGABYTE, false)).startsWith(disk);
         } finally {

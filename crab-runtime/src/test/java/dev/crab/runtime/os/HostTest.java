@@ -11,6 +11,8 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
@@ -189,5 +191,36 @@ class HostTest {
 
         assertThat(ProcFs.find(pid)).isEmpty();
         assertThat(ProcFs.descriptors(pid)).isEmpty();
+    }
+
+    @Test
+    void killedGroup_leavesNoZombieOfThisProcess() throws Exception {
+        Cgroup group =
+                Cgroups.detect().create("test-zombie-" + ProcessHandle.current().pid(), 1L << 30, 10);
+        // Its memory takes a while to go: until then it is in no list, and no zombie yet.
+        ChildProcess child = ChildProcess.spawn(
+                List.of("/bin/bash", "-c", "x=$(head -c 300000000 /dev/zero | tr '\\0' x); read -r y < /dev/zero"),
+                List.of("PATH=/usr/bin:/bin"),
+                Map.of());
+        try {
+            group.add(child.pid());
+            while (resident(child.pid()) < 280 << 10) {
+                Thread.onSpinWait();
+            }
+            group.killAll();
+            assertThat(ProcFs.find(child.pid())).isEmpty();
+        } finally {
+            group.killAll();
+            group.remove();
+        }
+    }
+
+    /** KiB. */
+    private static long resident(int pid) throws IOException {
+        return Files.readAllLines(Path.of("/proc/" + pid + "/status")).stream()
+                .filter(line -> line.startsWith("VmRSS:"))
+                .mapToLong(line -> Long.parseLong(line.replaceAll("[^0-9]", "")))
+                .findFirst()
+                .orElse(0);
     }
 }

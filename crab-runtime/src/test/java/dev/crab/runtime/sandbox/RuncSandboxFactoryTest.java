@@ -49,6 +49,9 @@ class RuncSandboxFactoryTest {
         assertThat(groups).noneMatch(Files::exists);
         assertThat(everywhere(id)).isEmpty();
         assertThat(RunFiles.of(fixture.data(), id).directory()).doesNotExist();
+        assertThat(RunFiles.of(fixture.data(), id).directory().getParent())
+                .as("of the data directory's last sandbox")
+                .doesNotExist();
         assertThat(volume.upper().resolve("root/kept")).hasContent("kept");
     }
 

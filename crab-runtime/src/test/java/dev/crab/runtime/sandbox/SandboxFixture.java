@@ -84,7 +84,6 @@ public final class SandboxFixture implements AutoCloseable {
         }
         try {
             RunFiles.deleteTree(data);
-            Files.deleteIfExists(RunFiles.of(data, "x").directory().getParent());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -91,6 +91,28 @@ class FallbackTest {
     }
 
     @Test
+    void whatWasSkipped_isToldAgainUntilATurnIsCommitted() throws IOException {
+        threeGenerations("told-again");
+        inflict(Damage.DUMP_FLIPPED, "told-again", 3);
+        List<String> told;
+        try (SandboxSession session = fixture.open("told-again")) {
+            told = skipped(session);
+            assertThat(told).hasSize(1);
+        }
+        try (SandboxSession session = fixture.open("told-again")) {
+            assertThat(skipped(session)).isEqualTo(told);
+            session.beginTurn().commit(position(40));
+        }
+        try (SandboxSession session = fixture.open("told-again")) {
+            assertThat(skipped(session)).isEmpty();
+        }
+    }
+
+    private static List<String> skipped(SandboxSession session) {
+        return ((Recovery.Restored) session.recovery()).skipped();
+    }
+
+    @Test
     void severalDamagedGenerations_areSkipped() throws IOException {
         threeGenerations("two-damaged");
         inflict(Damage.MANIFEST_FLIPPED, "two-damaged", 3);

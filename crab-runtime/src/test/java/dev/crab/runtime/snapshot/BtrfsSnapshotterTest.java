@@ -6,15 +6,18 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.os.Btrfs;
+import dev.crab.runtime.os.Filesystems;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -156,6 +159,60 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
         } finally {
             run("umount", directory.toString());
         }
+    }
+
+    @Test
+    void btrfsThatAFullDiskMadeReadOnly_isMountedAnewWhenNothingUsesIt(@TempDir Path directory) throws Exception {
+        run("mount", "-t", "tmpfs", "-o", "size=400m", "crab-test", directory.toString());
+        try {
+            Path data = directory.resolve("data");
+            BtrfsSnapshotter onTmpfs = BtrfsSnapshotter.open(data, SIZE);
+            try {
+                Volume volume = onTmpfs.createVolume("v");
+                Files.writeString(volume.upper().resolve("kept"), "kept");
+                onTmpfs.makeDurable(onTmpfs.snapshot(volume, "s"));
+                makeReadOnly(directory, volume);
+
+                try (var used = Files.newInputStream(volume.upper().resolve("kept"))) {
+                    assertThat(used.read()).isEqualTo('k');
+                    assertThatExceptionOfType(CrabException.class)
+                            .isThrownBy(onTmpfs::recover)
+                            .satisfies(e -> assertThat(e.code()).isEqualTo(ErrorCode.DATA_DIRECTORY_UNUSABLE));
+                }
+                onTmpfs.recover();
+                Volume again = onTmpfs.createVolume("w", onTmpfs.find("s"));
+                assertThat(again.upper().resolve("kept")).hasContent("kept");
+
+                makeReadOnly(directory, again);
+                BtrfsSnapshotter.open(data, SIZE).createVolume("x", onTmpfs.find("s"));
+            } finally {
+                Snapshotters.release(data);
+            }
+        } finally {
+            run("umount", directory.toString());
+        }
+    }
+
+    private static void makeReadOnly(Path disk, Volume volume) throws Exception {
+        Path ballast = disk.resolve("ballast");
+        byte[] chunk = new byte[1 << 12];
+        try (var out = Files.newOutputStream(ballast)) {
+            while (true) {
+                out.write(chunk);
+            }
+        } catch (IOException e) {
+            assertThat(e).hasMessageContaining("No space left");
+        }
+        Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> {
+            try {
+                Files.write(volume.upper().resolve("much"), new byte[8 << 20]);
+                Filesystems.sync(volume.upper());
+            } catch (IOException e) {
+                // What is being provoked.
+            }
+            return Files.getFileStore(volume.upper()).isReadOnly();
+        });
+        Files.delete(ballast);
     }
 
     private static void refused(ErrorCode code, Path where) {

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -26,10 +27,14 @@ final class AgentRunner implements AutoCloseable {
         default void ended(int life, AgentProcess.Ending ending) {}
     }
 
+    /** Marks a fault that is not the JVM's end, but a full disk. */
+    static final String FILL = "fill:";
+
     private final Path directory;
     private final AgentJvm jvm;
     private final @Nullable ScriptedModel model;
     private final boolean protectedByCrab;
+    private volatile @Nullable Path filler;
 
     /**
      * A runner.
@@ -53,7 +58,8 @@ final class AgentRunner implements AutoCloseable {
      *
      * @param session name of its session; nothing of that name may exist
      * @param speed divides the scripted model's waits
-     * @param faults the fault point at which each JVM but the last is killed
+     * @param faults the fault point at which each JVM but the last is killed; or, with {@value #FILL} before it, at which the disk is
+     *     filled, until that JVM has ended
      * @param tellPoints whether the run shall record the fault points it passes
      */
     AgentRun run(String session, double speed, List<String> faults, boolean tellPoints, Listener listener) {
@@ -79,8 +85,12 @@ final class AgentRunner implements AutoCloseable {
             if (!protectedByCrab) {
                 properties.add("crab.enabled=false");
             }
-            if (life <= faults.size()) {
-                properties.add("crab.fault=" + faults.get(life - 1));
+            String fault = life <= faults.size() ? faults.get(life - 1) : "";
+            boolean fills = fault.startsWith(FILL);
+            if (fills) {
+                properties.add("quickstart.fill=" + fault.substring(FILL.length()) + ":" + filler);
+            } else if (!fault.isEmpty()) {
+                properties.add("crab.fault=" + fault);
             }
             passOn(properties);
             int number = life;
@@ -93,7 +103,9 @@ final class AgentRunner implements AutoCloseable {
             lives.add(new AgentRun.Life(
                     collector.recovered, collector.processes, collector.restoreMillis, ending, collector.failure));
             listener.ended(life, ending);
-            if (!(ending instanceof AgentProcess.Ending.Killed)) {
+            if (fills) {
+                freeSpace();
+            } else if (!(ending instanceof AgentProcess.Ending.Killed)) {
                 break;
             }
         }
@@ -107,6 +119,19 @@ final class AgentRunner implements AutoCloseable {
                 model == null ? -1 : model.requests(session),
                 model == null ? List.of() : model.refusals(session),
                 log);
+    }
+
+    /** The file that fills the disk of runs from now on, for faults that do so. */
+    void filler(Path file) {
+        filler = file;
+    }
+
+    private void freeSpace() {
+        try {
+            Files.deleteIfExists(Objects.requireNonNull(filler));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** Settings of Crab that this JVM was started with hold for the agents, too. */
@@ -168,7 +193,7 @@ final class AgentRunner implements AutoCloseable {
                     processes = event.body().path("processes").asInt();
                     restoreMillis = event.body().path("restoreMillis").asLong();
                 }
-                case "turn" -> {
+                case "filled", "turn" -> {
                     // For those who watch. The session tells all of its turns at the end, those before the crash
                     // included.
                 }

@@ -19,9 +19,14 @@ record Check(String name, boolean held, String detail) {
      */
     static List<Check> scripted(AgentRun reference, AgentRun run) {
         List<Check> checks = general(run);
-        if (!run.finished()) {
-            return checks;
+        if (run.finished()) {
+            checks.addAll(asUndisturbed(reference, run));
         }
+        return checks;
+    }
+
+    private static List<Check> asUndisturbed(AgentRun reference, AgentRun run) {
+        List<Check> checks = new ArrayList<>();
         AgentState expected = reference.end();
         AgentState found = run.end();
         Fingerprint should = Fingerprint.of(expected);
@@ -63,7 +68,35 @@ record Check(String name, boolean held, String detail) {
         boolean killed = first.ending() instanceof AgentProcess.Ending.Killed;
         checks.add(
                 new Check("the JVM was killed", killed, killed ? "SIGKILL at " + point(first) : "it ended by itself"));
-        if (killed) {
+        checks.addAll(recovered(run, killed));
+        return checks;
+    }
+
+    /**
+     * What must be true of a run whose disk became full and that was started again.
+     *
+     * @param reference the same task, on a disk with room
+     * @param run the run that ended for want of room
+     */
+    static List<Check> diskFull(AgentRun reference, AgentRun run) {
+        List<Check> checks = new ArrayList<>();
+        AgentRun.Life first = run.lives().get(0);
+        String failure = String.valueOf(first.failure());
+        boolean full = first.ending() instanceof AgentProcess.Ending.Failed && failure.contains("DISK_FULL");
+        checks.add(new Check(
+                "the program ended with DISK_FULL",
+                full,
+                full ? "as the policy FAIL says" : "it " + first.ending() + ", " + failure));
+        checks.addAll(recovered(run, true));
+        if (run.finished()) {
+            checks.addAll(asUndisturbed(reference, run));
+        }
+        return checks;
+    }
+
+    private static List<Check> recovered(AgentRun run, boolean interrupted) {
+        List<Check> checks = new ArrayList<>();
+        if (interrupted) {
             long recovered = run.lastLife().recoveredTurn();
             checks.add(new Check(
                     "its session went on",

@@ -18,6 +18,7 @@ import dev.langchain4j.service.AiServices;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The agent's program: what a user of Crab writes, and around it what lets the driver watch.
@@ -54,6 +55,7 @@ final class CodingAgent {
         if (Boolean.getBoolean("quickstart.points")) {
             FaultPoints.handler((name, times) -> events.emit("point", name + "@" + times));
         }
+        fillAt(System.getProperty("quickstart.fill"));
         try (CrabSession run = Crab.run(session)) {
             events.emit("started", started(run));
             Sandbox sandbox = new LoggedSandbox(run.sandbox(), log);
@@ -78,6 +80,21 @@ final class CodingAgent {
         } finally {
             Crab.close();
         }
+    }
+
+    /** Fills a disk when a point is passed, as anybody else on the host might. */
+    private void fillAt(@Nullable String pointAndFile) {
+        if (pointAndFile == null) {
+            return;
+        }
+        String point = pointAndFile.substring(0, pointAndFile.indexOf(':'));
+        Path filler = Path.of(pointAndFile.substring(point.length() + 1));
+        FaultPoints.handler((name, times) -> {
+            if (point.equals(name + "@" + times)) {
+                SmallDisk.fill(filler);
+                events.emit("filled", point);
+            }
+        });
     }
 
     private static Started started(CrabSession run) {

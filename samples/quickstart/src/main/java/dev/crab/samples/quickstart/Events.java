@@ -8,7 +8,7 @@ import java.util.function.Consumer;
  * What the agent's JVM tells the driver: lines {@code crab-event KIND JSON} on standard output, among whatever else is written there.
  *
  * <p>Kinds: {@code started} (session, recovered turn), {@code turn} (a {@link dev.crab.overlap.TurnReport}), {@code turns} (all of the session),
- * {@code point} (a fault point was passed),
+ * {@code point} (a fault point was passed), {@code filled} (the disk was, at a point),
  * {@code finished} (an {@link AgentState}), {@code failed} (a message).
  */
 final class Events {

@@ -2,6 +2,8 @@ package dev.crab.samples.quickstart;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.overlap.TurnReport;
+import dev.crab.runtime.CrabConfig;
+import dev.crab.runtime.snapshot.Snapshotters;
 import java.io.PrintStream;
 import java.nio.file.Path;
 import java.util.List;
@@ -35,6 +37,9 @@ public final class Quickstart implements Callable<Integer> {
     private static final double MATRIX_SPEED = 50;
     private static final int REAL_MODELS_CALL = 6;
 
+    /** In the capture of the turn in which things were sold, which only the service's memory holds. */
+    private static final String DISK_FULL_AT = "capture.begin@5";
+
     @Option(
             names = "--crash-at",
             paramLabel = "all|every|POINT|POINT@N",
@@ -43,6 +48,16 @@ public final class Quickstart implements Callable<Integer> {
                             + " or for each turn boundary, inside of a tool call, and moment of a capture and commit (all), or for whatever"
                             + " point there is (every).")
     private @Nullable String crashAt;
+
+    @Option(
+            names = "--disk-full",
+            paramLabel = "POINT@N",
+            arity = "0..1",
+            fallbackValue = DISK_FULL_AT,
+            description =
+                    "Fill the disk instead of killing: one run each for the disk of the objects and that of the snapshots, small"
+                            + " ones made for it. At the N-th passing of a fault point; default: ${FALLBACK-VALUE}.")
+    private @Nullable String diskFull;
 
     @Option(
             names = "--speed",
@@ -105,6 +120,13 @@ public final class Quickstart implements Callable<Integer> {
         Narrator narrator = new Narrator(json ? err : out, Narrator.isTerminal(json ? 2 : 1));
         boolean real = System.getenv("OPENAI_BASE_URL") != null && System.getenv("OPENAI_API_KEY") != null;
         ObjectNode result;
+        if (diskFull != null) {
+            result = fullDisks(narrator, diskFull);
+            if (json) {
+                out.println(Json.pretty(result));
+            }
+            return result.path("ok").asBoolean() ? 0 : 1;
+        }
         try (Sessions sessions = new Sessions(keep);
                 ScriptedModel model = real ? null : new ScriptedModel();
                 AgentRunner runner = new AgentRunner(model, !unprotected)) {
@@ -132,6 +154,39 @@ public final class Quickstart implements Callable<Integer> {
         narrator.say("2. The same work, killed at " + point + "; the model's waits " + pace(pace));
         AgentRun run = runner.run(sessions.next(), pace, List.of(point), false, new Story(narrator));
         return conclude(run, Check.scripted(reference, run), narrator);
+    }
+
+    private ObjectNode fullDisks(Narrator narrator, String point) {
+        double pace = speed == null ? MATRIX_SPEED : speed;
+        Path images = CrabConfig.resolve().data().resolve("images");
+        narrator.say("An agent's disk becomes full in the middle of its work. Space is freed, the agent is");
+        narrator.say("started again, and goes on.");
+        ObjectNode result = Json.object().put("ok", true);
+        for (SmallDisk.Kind kind : SmallDisk.Kind.values()) {
+            narrator.say("");
+            narrator.say("Full: " + kind.label());
+            try (SmallDisk disk = new SmallDisk(kind, images)) {
+                System.setProperty("crab.data", disk.data().toString());
+                try (Sessions sessions = new Sessions(false);
+                        ScriptedModel model = new ScriptedModel();
+                        AgentRunner runner = new AgentRunner(model, true)) {
+                    runner.filler(disk.filler());
+                    AgentRun reference = reference(runner, sessions, narrator, Math.max(pace, MATRIX_SPEED), false);
+                    narrator.say("");
+                    narrator.say("2. The same work; the disk is full from " + point + " on");
+                    AgentRun run = runner.run(
+                            sessions.next(), pace, List.of(AgentRunner.FILL + point), false, new Story(narrator));
+                    ObjectNode one = conclude(run, Check.diskFull(reference, run), narrator);
+                    result.set(kind.name().toLowerCase(java.util.Locale.ROOT), one);
+                    result.put(
+                            "ok",
+                            result.path("ok").asBoolean() && one.path("ok").asBoolean());
+                } finally {
+                    Snapshotters.release(disk.data());
+                }
+            }
+        }
+        return result;
     }
 
     private ObjectNode realModel(AgentRunner runner, Sessions sessions, Narrator narrator) {

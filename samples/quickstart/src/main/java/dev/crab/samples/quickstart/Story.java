@@ -15,6 +15,8 @@ final class Story implements AgentRunner.Listener {
         switch (event.kind()) {
             case "started" -> started(life, event);
             case "turn" -> turn(TurnReport.fromJson(event.body()));
+            case "filled" ->
+                narrator.say("   *** the disk is filled at " + event.body().asText() + " ***");
             case "failed" -> narrator.say("   the agent failed: " + event.body().asText());
             default -> {
                 // The rest is for the checks.
