@@ -92,6 +92,7 @@ final class Restore {
         Path lower = sandboxes.resolve(spec.image());
         Snapshot snapshot = snapshotter.find(image.files().snapshotId());
         Volume volume = snapshotter.createVolume(sandboxId, snapshot);
+        FaultPoints.reach("restore.volume");
         Path images = room.forRestore();
         Place place = null;
         boolean restored = false;
@@ -101,6 +102,7 @@ final class Restore {
             long files;
             try {
                 place = sandboxes.prepare(sandboxId, spec, volume);
+                FaultPoints.reach("restore.placed");
                 if (processes != null) {
                     criu.keepReady(place.networkNamespace()); // it starts while the files are being read
                 }
@@ -135,6 +137,7 @@ final class Restore {
     private Path unpack(@Nullable ProcessImage processes, Path images) {
         if (processes != null) {
             DumpFile.unpack(pages, processes, images, spec.memoryLimit() + IMAGES_BEYOND_MEMORY);
+            FaultPoints.reach("restore.unpacked");
         }
         return images;
     }

@@ -169,11 +169,13 @@ final class DurableSession implements SandboxSession {
             }
             closed = true;
             openTurn = null;
+            FaultPoints.reach("close.begin");
             try (store) {
                 sandbox.beforeRequests(() -> {});
                 watch.close();
                 services.engine().detach(sandbox.id());
                 sandbox.close();
+                FaultPoints.reach("close.stopped");
                 services.snapshots().delete(sandbox.processes().volume());
             } finally {
                 onClose.accept(this);

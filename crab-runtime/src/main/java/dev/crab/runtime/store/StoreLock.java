@@ -2,6 +2,7 @@ package dev.crab.runtime.store;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.fault.FaultPoints;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -114,8 +115,10 @@ public final class StoreLock implements AutoCloseable {
             }
             byte[] content =
                     (ProcessHandle.current().pid() + " " + startTime() + "\n").getBytes(StandardCharsets.US_ASCII);
+            FaultPoints.reach("lock.taken");
             channel.truncate(0);
             channel.write(ByteBuffer.wrap(content), 0);
+            FaultPoints.reach("lock.named");
             StoreLock result = new StoreLock(key, channel);
             HELD.put(key, result);
             held = true;
