@@ -66,7 +66,7 @@ static bool counts(const char *path) {
         return false;
     }
     const char *rest = path + root_length;
-    return strncmp(rest, "/sessions", 9) == 0 || strncmp(rest, "/objects", 8) == 0;
+    return rest[0] == 0 || strncmp(rest, "/sessions", 9) == 0 || strncmp(rest, "/objects", 8) == 0;
 }
 
 static bool path_of(int fd, char *out, size_t size) {

@@ -135,6 +135,15 @@ final class Place implements AutoCloseable {
         return last == null ? 0 : last.turn();
     }
 
+    /** Removes what a run that was killed has left here. */
+    Place emptied() throws IOException {
+        for (String session : runtime.sessions()) {
+            runtime.delete(session);
+        }
+        clear("");
+        return this;
+    }
+
     /** Removes the session and what the shim has put aside. */
     void clear(String session) throws IOException {
         if (runtime.sessions().contains(session)) {

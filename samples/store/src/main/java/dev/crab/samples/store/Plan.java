@@ -36,7 +36,7 @@ record Plan(Path work, Path image, Path shim, long seed, int limit, int workers,
 
     Place place(String name) {
         try {
-            return new Place(work.resolve(name), image);
+            return new Place(work.resolve(name), image).emptied();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -10,10 +10,19 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiConsumer;
 
 /** Starts a {@link Victim} in a JVM of its own, with a fault in wait for it, and follows it to its end. Used once. */
 final class VictimJvm {
+    private static final Set<Process> RUNNING = ConcurrentHashMap.newKeySet();
+
+    static {
+        // A driver that is interrupted must not leave victims that wait at their fault points.
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> RUNNING.forEach(VictimJvm::kill)));
+    }
+
     private final Place place;
     private final String session;
     private final Map<String, String> properties = new LinkedHashMap<>();
@@ -54,6 +63,7 @@ final class VictimJvm {
         builder.environment().putAll(environment);
         builder.redirectError(ProcessBuilder.Redirect.appendTo(place.log().toFile()));
         Process process = builder.start();
+        RUNNING.add(process);
         List<String> lines = new ArrayList<>();
         try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
             for (String line = out.readLine(); line != null; line = out.readLine()) {
@@ -65,7 +75,8 @@ final class VictimJvm {
             Thread.currentThread().interrupt();
             throw new IOException("interrupted", e);
         } finally {
-            process.toHandle().destroyForcibly();
+            kill(process);
+            RUNNING.remove(process);
         }
     }
 
