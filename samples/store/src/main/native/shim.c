@@ -26,7 +26,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char root[4096];
 static size_t root_length;
-static bool power, from_then_on;
+static bool power, from_then_on, lies;
 static int error; // what operations fail with; 0: none does
 static int64_t at;
 static enum keep keep;
@@ -46,6 +46,7 @@ __attribute__((constructor)) static void start(void) {
     power = strcmp(mode, "power") == 0;
     error = strcmp(mode, "eio") == 0 ? EIO : strcmp(mode, "enospc") == 0 ? ENOSPC : 0;
     from_then_on = strcmp(setting("CRAB_SHIM_SPAN"), "on") == 0;
+    lies = setting("CRAB_SHIM_LIES")[0] != 0; // a disk that says flushed and is not: what must be found out
     at = atoll(setting("CRAB_SHIM_AT"));
     const char *kept = setting("CRAB_SHIM_KEEP");
     keep = strcmp(kept, "some") == 0 ? KEEP_SOME : strcmp(kept, "torn") == 0 ? KEEP_TORN : KEEP_NOTHING;
@@ -290,7 +291,7 @@ static int sync_counted(int fd, int (*flush)(int)) {
         return -1;
     }
     int result = flush(fd);
-    if (result == 0 && power) {
+    if (result == 0 && power && !lies) {
         undo_flushed(fd, path);
     }
     leave();

@@ -20,8 +20,6 @@ final class BlockRow implements Row {
             for (String point : chosen) {
                 plan.told(tally, point, cut(plan, disk, point), chosen.size());
             }
-        } finally {
-            Place.deleteTree(plan.work().resolve("block"));
         }
     }
 

@@ -12,7 +12,9 @@ final class Control {
     private static final int CLOCK = 0;
     private static final int DISARMED = 8;
     private static final int OPERATIONS = 16;
-    private static final int BYTES = 24;
+
+    /** Its length; all zeros at first. */
+    static final int BYTES = 24;
 
     private final MappedByteBuffer shared;
 
@@ -20,10 +22,9 @@ final class Control {
         this.shared = shared;
     }
 
-    /** Maps the file; makes it, full of zeros, if it is not there. */
+    /** Maps the file, which must be there. */
     static Control open(Path file) throws IOException {
-        try (FileChannel channel = FileChannel.open(
-                file, StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
             MappedByteBuffer shared = channel.map(FileChannel.MapMode.READ_WRITE, 0, BYTES);
             shared.order(ByteOrder.nativeOrder());
             return new Control(shared);

@@ -13,13 +13,14 @@ final class Disk implements AutoCloseable {
     private static final long OUTER_BYTES = 8L << 30;
     private static final long INNER_BYTES = 2L << 30;
 
+    private final Path directory;
     private final Path outer;
     private final Path mountPoint;
     private boolean mounted;
 
     /** Makes the disk, empty, below a directory. */
     Disk(Path directory) throws IOException {
-        Files.createDirectories(directory);
+        this.directory = Files.createDirectories(directory);
         outer = directory.resolve("disks");
         mountPoint = Files.createDirectories(directory.resolve("disk"));
         Path file = directory.resolve("disks.img");
@@ -78,10 +79,11 @@ final class Disk implements AutoCloseable {
         }
     }
 
-    /** Unmounts both; the directory can be deleted. */
+    /** Leaves nothing behind. */
     @Override
     public void close() throws IOException {
         eject();
         Tool.run("umount", outer.toString());
+        Place.deleteTree(directory);
     }
 }

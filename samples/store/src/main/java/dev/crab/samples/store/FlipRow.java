@@ -41,8 +41,6 @@ final class FlipRow implements Row {
             for (Flip flip : chosen) {
                 plan.told(tally, flip.toString(), flip(plan, disk, flip), chosen.size());
             }
-        } finally {
-            Place.deleteTree(plan.work().resolve("flip"));
         }
     }
 
@@ -56,7 +54,7 @@ final class FlipRow implements Row {
             Life neighbour = new VictimJvm(place, "neighbour").run();
             Life life = new VictimJvm(place, SESSION).run();
             if (!neighbour.finished() || !life.finished()) {
-                throw new IOException("no session can be played on the disk: " + life.lines());
+                throw new IOException("no session can be played on the disk: " + neighbour.lines() + life.lines());
             }
             files = files(place.data());
         } finally {

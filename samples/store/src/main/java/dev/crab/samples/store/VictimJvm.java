@@ -57,8 +57,7 @@ final class VictimJvm {
     }
 
     Life run() throws IOException {
-        Files.deleteIfExists(place.control());
-        Control.open(place.control());
+        Files.write(place.control(), new byte[Control.BYTES]);
         ProcessBuilder builder = new ProcessBuilder(command());
         builder.environment().putAll(environment);
         builder.redirectError(ProcessBuilder.Redirect.appendTo(place.log().toFile()));
