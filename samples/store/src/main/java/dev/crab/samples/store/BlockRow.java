@@ -15,11 +15,28 @@ final class BlockRow implements Row {
         List<String> points = KillRow.points(plan);
         List<String> chosen = plan.choose(tally.row(), points, List.of());
         tally.note(chosen.size() + " of " + points.size() + " passings of fault points");
-        try (Disk disk = new Disk(plan.work().resolve("block"))) {
+        plan.lanes(tally, chosen, name -> new DiskLane(plan, new Disk(plan.work().resolve(name))));
+    }
+
+    /** A disk for one worker. */
+    private static final class DiskLane implements Plan.Lane<String> {
+        private final Plan plan;
+        private final Disk disk;
+
+        DiskLane(Plan plan, Disk disk) throws IOException {
+            this.plan = plan;
+            this.disk = disk;
             prepare(plan, disk);
-            for (String point : chosen) {
-                plan.told(tally, point, cut(plan, disk, point), chosen.size());
-            }
+        }
+
+        @Override
+        public Verdict run(String point) throws IOException {
+            return cut(plan, disk, point);
+        }
+
+        @Override
+        public void close() throws IOException {
+            disk.close();
         }
     }
 

@@ -23,7 +23,7 @@ final class ClockRow implements Row {
         tally.note("a point is a run with up to " + 2 * Script.TURNS + " jumps, killed behind one of its turns; seed " + plan.seed());
     }
 
-    private static Verdict jump(Plan plan, Place place, String session, int killed, long seed) throws IOException {
+    static Verdict jump(Plan plan, Place place, String session, int killed, long seed) throws IOException {
         Life life = new VictimJvm(place, session)
                 .property(Victim.CLOCK, Long.toString(seed))
                 .shim(plan.shim(), Map.of("MODE", "count"))

@@ -58,7 +58,7 @@ final class ErrorRow implements Row {
                 .toList();
     }
 
-    private Verdict fail(Plan plan, Tally tally, Place place, String session, Failure failure) throws IOException {
+    Verdict fail(Plan plan, Tally tally, Place place, String session, Failure failure) throws IOException {
         Map<String, String> settings =
                 Map.of("MODE", error, "AT", Long.toString(failure.operation), "SPAN", failure.span);
         Life life = new VictimJvm(place, session).shim(plan.shim(), settings).run();

@@ -29,7 +29,7 @@ final class KillRow implements Row {
         }
     }
 
-    private static Verdict kill(Place place, String session, String point) throws IOException {
+    static Verdict kill(Place place, String session, String point) throws IOException {
         Life life = new VictimJvm(place, session)
                 .property(FaultPoints.PROPERTY, point)
                 .listener((line, process) -> {

@@ -6,10 +6,10 @@ import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -46,23 +46,39 @@ record Plan(Path work, Path image, Path shim, long seed, int limit, int workers,
         return new Random(seed * 31 + row.hashCode());
     }
 
-    /** All of them, or where there are too many a random choice that keeps their order; what has to be in it comes first. */
+    /** All of them, or where there are too many a random choice that keeps their order; what is needed is always in it. */
     <T> List<T> choose(String row, List<T> points, List<T> needed) {
         if (limit == 0 || points.size() <= limit) {
             return points;
         }
-        List<Integer> order = new ArrayList<>();
-        for (int i = 0; i < points.size(); i++) {
-            order.add(i);
-        }
+        List<T> order = new ArrayList<>(points);
         Collections.shuffle(order, random(row));
-        order.sort((a, b) -> Boolean.compare(needed.contains(points.get(b)), needed.contains(points.get(a))));
-        Set<Integer> chosen = new TreeSet<>(order.subList(0, limit));
-        return chosen.stream().map(points::get).toList();
+        Set<T> chosen = new HashSet<>(needed);
+        order.stream().limit(limit).takeWhile(point -> chosen.size() < limit).forEach(chosen::add);
+        return points.stream().filter(chosen::contains).toList();
+    }
+
+    /** Where one worker tries points, one after the other. */
+    interface Lane<T> extends AutoCloseable {
+        Verdict run(T point) throws IOException;
+
+        @Override
+        void close() throws IOException;
+    }
+
+    /** Makes a lane; the name is one that no other has at the same time. */
+    @FunctionalInterface
+    interface LaneMaker<T> {
+        Lane<T> make(String name) throws IOException;
     }
 
     /** Tries every point, some side by side, each worker in a place of its own. */
     <T> void each(Tally tally, List<T> points, Trial<T> trial) {
+        lanes(tally, points, name -> new PlaceLane<>(place(name), tally.row(), trial));
+    }
+
+    /** Tries every point, some side by side. */
+    <T> void lanes(Tally tally, List<T> points, LaneMaker<T> maker) {
         ConcurrentLinkedQueue<T> left = new ConcurrentLinkedQueue<>(points);
         int count = Math.min(workers, points.size());
         ExecutorService threads = Executors.newFixedThreadPool(Math.max(1, count));
@@ -70,7 +86,7 @@ record Plan(Path work, Path image, Path shim, long seed, int limit, int workers,
             List<Future<?>> running = new ArrayList<>();
             for (int i = 0; i < count; i++) {
                 String name = tally.row() + "-" + i;
-                running.add(threads.submit(() -> work(name, tally, left, points.size(), trial)));
+                running.add(threads.submit(() -> work(name, tally, left, points.size(), maker)));
             }
             for (Future<?> worker : running) {
                 worker.get();
@@ -85,16 +101,29 @@ record Plan(Path work, Path image, Path shim, long seed, int limit, int workers,
         }
     }
 
-    private <T> void work(String name, Tally tally, ConcurrentLinkedQueue<T> left, int all, Trial<T> trial) {
-        try (Place place = place(name)) {
+    private <T> void work(String name, Tally tally, ConcurrentLinkedQueue<T> left, int all, LaneMaker<T> maker) {
+        try (Lane<T> lane = maker.make(name)) {
             for (T point = left.poll(); point != null; point = left.poll()) {
-                String session = place.nextSession(tally.row());
-                Verdict verdict = trial.run(place, session, point);
-                told(tally, String.valueOf(point), verdict, all);
-                place.clear(session);
+                told(tally, String.valueOf(point), lane.run(point), all);
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
+        }
+    }
+
+    /** A data directory, with a session for each point. */
+    private record PlaceLane<T>(Place place, String row, Trial<T> trial) implements Lane<T> {
+        @Override
+        public Verdict run(T point) throws IOException {
+            String session = place.nextSession(row);
+            Verdict verdict = trial.run(place, session, point);
+            place.clear(session);
+            return verdict;
+        }
+
+        @Override
+        public void close() throws IOException {
+            place.close();
         }
     }
 

@@ -2,6 +2,7 @@ package dev.crab.samples.store;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -46,7 +47,7 @@ final class PowerRow implements Row {
                 .filter(cut -> cuts.indexOf(cut) % 3 == Math.floorMod(plan.seed() + cut.operation, 3))
                 .toList();
         List<Cut> chosen = plan.choose(tally.row(), cuts, needed);
-        tally.note(chosen.size() + " of " + cuts.size() + " cuts at " + all + " operations, seed " + plan.seed()
+        tally.note(chosen.size() + " of " + cuts.size() + " cuts (three ways each) at " + all + " operations, seed " + plan.seed()
                 + "; every operation from " + (from + 1) + " to " + to + ": a restore, two turns, a retention");
         plan.each(tally, chosen, (place, session, cut) -> cut(plan, place, session, cut));
     }
@@ -65,11 +66,16 @@ final class PowerRow implements Row {
     }
 
     private static Verdict cut(Plan plan, Place place, String session, Cut cut) throws IOException {
-        Map<String, String> settings = Map.of(
-                "MODE", "power",
-                "AT", Long.toString(cut.operation),
-                "KEEP", cut.keep,
-                "SEED", Long.toString(Math.floorMod(plan.seed() + cut.operation, 1_000_000)));
+        return cut(plan, place, session, cut, Map.of());
+    }
+
+    /** With more settings of the shim. */
+    static Verdict cut(Plan plan, Place place, String session, Cut cut, Map<String, String> more) throws IOException {
+        Map<String, String> settings = new HashMap<>(more);
+        settings.put("MODE", "power");
+        settings.put("AT", Long.toString(cut.operation));
+        settings.put("KEEP", cut.keep);
+        settings.put("SEED", Long.toString(Math.floorMod(plan.seed() + cut.operation, 1_000_000)));
         Life life = new VictimJvm(place, session).shim(plan.shim(), settings).run();
         if (!life.killed() && !life.finished()) {
             return Verdict.mix("the victim ended by itself with " + life.status() + ": " + life.lines());

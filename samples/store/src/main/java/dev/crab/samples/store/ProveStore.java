@@ -112,7 +112,7 @@ public final class ProveStore implements Callable<Integer> {
         return report.holds() ? 0 : 1;
     }
 
-    private static Row row(String name) {
+    static Row row(String name) {
         return switch (name) {
             case "kill" -> new KillRow();
             case "power" -> new PowerRow();

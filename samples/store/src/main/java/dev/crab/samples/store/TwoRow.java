@@ -27,7 +27,7 @@ final class TwoRow implements Row {
         tally.note("a point is a whole run; times that the second was refused: " + tally.seen());
     }
 
-    private static Verdict race(Tally tally, Place place, String session, Random random) throws IOException {
+    static Verdict race(Tally tally, Place place, String session, Random random) throws IOException {
         AtomicBoolean working = new AtomicBoolean();
         Intruder intruder = new Intruder(tally, place, session, random, working);
         Thread thread = new Thread(intruder, "intruder");
