@@ -115,7 +115,8 @@ class FallbackTest {
             });
         }
         try (SandboxSession session = fixture.open("old-damaged")) {
-            assertThat(session.journal().recovered()).noneMatch(record -> record.kind().equals("rollback"));
+            assertThat(session.journal().recovered())
+                    .noneMatch(record -> record.kind().equals("rollback"));
         }
     }
 

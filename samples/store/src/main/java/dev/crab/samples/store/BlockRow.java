@@ -15,7 +15,8 @@ final class BlockRow implements Row {
         List<String> points = KillRow.points(plan);
         List<String> chosen = plan.choose(tally.row(), points, List.of());
         tally.note(chosen.size() + " of " + points.size() + " passings of fault points");
-        plan.lanes(tally, chosen, name -> new DiskLane(plan, new Disk(plan.work().resolve(name))));
+        plan.lanes(
+                tally, chosen, name -> new DiskLane(plan, new Disk(plan.work().resolve(name))));
     }
 
     /** A disk for one worker. */
@@ -79,7 +80,9 @@ final class BlockRow implements Row {
         }
         disk.eject();
         if (!life.killed()) {
-            return life.finished() ? Verdict.whole(Script.TURNS) : Verdict.mix("the victim ended by itself: " + life.lines());
+            return life.finished()
+                    ? Verdict.whole(Script.TURNS)
+                    : Verdict.mix("the victim ended by itself: " + life.lines());
         }
         disk.insert("cut");
         Place after = new Place(disk.mountPoint(), plan.image());

@@ -16,11 +16,16 @@ final class ClockRow implements Row {
             for (int i = 0; i < runs; i++) {
                 String session = place.nextSession(tally.row());
                 int killed = 1 + i % Script.TURNS;
-                plan.told(tally, "killed behind turn " + killed, jump(plan, place, session, killed, random.nextLong()), runs);
+                plan.told(
+                        tally,
+                        "killed behind turn " + killed,
+                        jump(plan, place, session, killed, random.nextLong()),
+                        runs);
                 place.clear(session);
             }
         }
-        tally.note("a point is a run with up to " + 2 * Script.TURNS + " jumps, killed behind one of its turns; seed " + plan.seed());
+        tally.note("a point is a run with up to " + 2 * Script.TURNS + " jumps, killed behind one of its turns; seed "
+                + plan.seed());
     }
 
     static Verdict jump(Plan plan, Place place, String session, int killed, long seed) throws IOException {

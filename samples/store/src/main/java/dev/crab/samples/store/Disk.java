@@ -51,7 +51,11 @@ final class Disk implements AutoCloseable {
             throw new IllegalStateException("a disk is in the drive");
         }
         Files.deleteIfExists(outer.resolve("inserted"));
-        Tool.run("cp", "--reflink=always", outer.resolve(content).toString(), outer.resolve("inserted").toString());
+        Tool.run(
+                "cp",
+                "--reflink=always",
+                outer.resolve(content).toString(),
+                outer.resolve("inserted").toString());
         mount(outer.resolve("inserted"), mountPoint);
         mounted = true;
     }
@@ -59,7 +63,11 @@ final class Disk implements AutoCloseable {
     /** Keeps what the disk has got until now. The clone is one step of the file system below: no write falls into it. */
     void keep(String content) throws IOException {
         Files.deleteIfExists(outer.resolve(content));
-        Tool.run("cp", "--reflink=always", outer.resolve("inserted").toString(), outer.resolve(content).toString());
+        Tool.run(
+                "cp",
+                "--reflink=always",
+                outer.resolve("inserted").toString(),
+                outer.resolve(content).toString());
     }
 
     /** Unmounts it, with everything written. */

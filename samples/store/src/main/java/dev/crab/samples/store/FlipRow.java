@@ -71,7 +71,8 @@ final class FlipRow implements Row {
             try (Stream<Path> all = Files.walk(data.resolve(directory))) {
                 all.filter(Files::isRegularFile)
                         .map(data::relativize)
-                        .filter(file -> !directory.contains("/snap") || file.endsWith("renamed") || file.endsWith("ask.py"))
+                        .filter(file ->
+                                !directory.contains("/snap") || file.endsWith("renamed") || file.endsWith("ask.py"))
                         .filter(file -> file.toString().contains(SESSION))
                         .sorted()
                         .forEach(files::add);

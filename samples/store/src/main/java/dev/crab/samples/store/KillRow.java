@@ -19,7 +19,9 @@ final class KillRow implements Row {
     /** Those that an unharmed run passes, which is judged as well: what fails without a fault would prove nothing with one. */
     static List<String> points(Plan plan) throws IOException {
         try (Place place = plan.place("points")) {
-            Life life = new VictimJvm(place, "points").property(Victim.POINTS, "true").run();
+            Life life = new VictimJvm(place, "points")
+                    .property(Victim.POINTS, "true")
+                    .run();
             Verdict verdict = place.judge("points", Script.TURNS, Script.TURNS);
             if (!life.finished() || verdict.kind() != Verdict.Kind.WHOLE) {
                 throw new IOException("the unharmed run fails: " + verdict + ", it said " + life.lines());

@@ -93,7 +93,9 @@ final class Place implements AutoCloseable {
             }
             return again(session, turn);
         } catch (CrabException e) {
-            return e.code() == ErrorCode.INTERNAL ? Verdict.mix(e.toString()) : Verdict.refused(e.code().name());
+            return e.code() == ErrorCode.INTERNAL
+                    ? Verdict.mix(e.toString())
+                    : Verdict.refused(e.code().name());
         } catch (RuntimeException e) {
             return Verdict.mix("untyped: " + e);
         }
@@ -120,7 +122,9 @@ final class Place implements AutoCloseable {
             if (differences.isEmpty()) {
                 differences = Script.differences(opened, Script.TURNS);
             }
-            return differences.isEmpty() ? Verdict.whole(turn) : Verdict.mix("again: " + String.join("; ", differences));
+            return differences.isEmpty()
+                    ? Verdict.whole(turn)
+                    : Verdict.mix("again: " + String.join("; ", differences));
         } catch (CrabException e) {
             return Verdict.mix("opened once, and then: " + e);
         }

@@ -47,8 +47,9 @@ final class PowerRow implements Row {
                 .filter(cut -> cuts.indexOf(cut) % 3 == Math.floorMod(plan.seed() + cut.operation, 3))
                 .toList();
         List<Cut> chosen = plan.choose(tally.row(), cuts, needed);
-        tally.note(chosen.size() + " of " + cuts.size() + " cuts (three ways each) at " + all + " operations, seed " + plan.seed()
-                + "; every operation from " + (from + 1) + " to " + to + ": a restore, two turns, a retention");
+        tally.note(chosen.size() + " of " + cuts.size() + " cuts (three ways each) at " + all + " operations, seed "
+                + plan.seed() + "; every operation from " + (from + 1) + " to " + to
+                + ": a restore, two turns, a retention");
         plan.each(tally, chosen, (place, session, cut) -> cut(plan, place, session, cut));
     }
 

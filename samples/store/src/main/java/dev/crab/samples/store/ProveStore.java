@@ -22,10 +22,15 @@ import picocli.CommandLine.Option;
 @Command(
         name = "store",
         mixinStandardHelpOptions = true,
-        description = "Kills a session, cuts it off from power, fills and breaks its disk, flips its bits and races it, at every point, and "
-                + "compares what comes back with what was committed. Rows: kill, power, block, enospc, eio, flip, two, clock, gc.",
+        description =
+                "Kills a session, cuts it off from power, fills and breaks its disk, flips its bits and races it, at every point, and "
+                        + "compares what comes back with what was committed. Rows: kill, power, block, enospc, eio, flip, two, clock, gc.",
         exitCodeListHeading = "Exit codes:%n",
-        exitCodeList = {"0:every point is whole or refused with a code", "1:a mix, or a failure without a code", "2:wrong usage"})
+        exitCodeList = {
+            "0:every point is whole or refused with a code",
+            "1:a mix, or a failure without a code",
+            "2:wrong usage"
+        })
 public final class ProveStore implements Callable<Integer> {
     @Option(names = "--only", paramLabel = "ROW", arity = "1..*", split = ",", description = "Only these rows.")
     private List<String> only = List.of();
@@ -87,6 +92,7 @@ public final class ProveStore implements Callable<Integer> {
         Path data = CrabConfig.resolve().data();
         Path work = Files.createDirectories(data.resolve("proof-of-store"));
         List<Tally> tallies = new ArrayList<>();
+        Report report = new Report(command, chosen, tallies);
         try (FileChannel lock =
                 FileChannel.open(work.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
             if (lock.tryLock() == null) {
@@ -98,18 +104,21 @@ public final class ProveStore implements Callable<Integer> {
                 err.println(name + ": begins, seed " + chosen);
                 row(name).run(plan, tally);
                 tallies.add(tally);
+                write(report); // what is done is told even if the rest is interrupted
                 out.println(tally.line());
                 tally.mixes().forEach(mix -> out.println("        MIX " + mix));
             }
         }
-        Report report = new Report(command, chosen, tallies);
+        return report.holds() ? 0 : 1;
+    }
+
+    private void write(Report report) throws IOException {
         if (json != null) {
             report.json(json);
         }
         if (markdown != null) {
             report.markdown(markdown);
         }
-        return report.holds() ? 0 : 1;
     }
 
     static Row row(String name) {

@@ -25,7 +25,9 @@ record Report(String command, long seed, List<Tally> tallies) {
     private static Map<String, String> meanings() {
         Map<String, String> meanings = new LinkedHashMap<>();
         meanings.put("kill", "SIGKILL of the JVM at a fault point");
-        meanings.put("power", "power cut at an operation on the store's files: what was not flushed is undone, wholly, in part, or torn");
+        meanings.put(
+                "power",
+                "power cut at an operation on the store's files: what was not flushed is undone, wholly, in part, or torn");
         meanings.put("block", "power cut below the file system: what the disk has got at a fault point, btrfs and all");
         meanings.put("enospc", "an operation fails for want of space, once or until the first refusal");
         meanings.put("eio", "the same, with an input/output error");
@@ -70,16 +72,21 @@ record Report(String command, long seed, List<Tally> tallies) {
         List<String> lines = new ArrayList<>();
         lines.add("# Crash matrix of the store");
         lines.add("");
-        lines.add("A session of " + Script.TURNS + " turns of every kind is hit at one point by one fault; then it is opened again and compared with");
-        lines.add("what was committed: files, a count and pages in a process's memory, its pid, values carried, the position. Each point is a run of");
-        lines.add("its own. *Whole*: all of that is of the last acknowledged turn, or of the one whose record had become durable; it comes back a second");
-        lines.add("time, and the session goes on to its end. *Refused*: a typed exception. *Mix*: anything else, and the command fails.");
+        lines.add("A session of " + Script.TURNS
+                + " turns of every kind is hit at one point by one fault; then it is opened again and compared with");
+        lines.add(
+                "what was committed: files, a count and pages in a process's memory, its pid, values carried, the position. Each point is a run of");
+        lines.add(
+                "its own. *Whole*: all of that is of the last acknowledged turn, or of the one whose record had become durable; it comes back a second");
+        lines.add(
+                "time, and the session goes on to its end. *Refused*: a typed exception. *Mix*: anything else, and the command fails.");
         lines.add("");
         lines.add("| row | fault | points | whole | refused | mixes |");
         lines.add("|---|---|---|---|---|---|");
         for (Tally tally : tallies) {
-            lines.add("| `" + tally.row() + "` | " + MEANINGS.get(tally.row()) + " | " + tally.points() + " | " + tally.whole() + " | "
-                    + codes(tally.refused()) + " | " + tally.mixes().size() + " |");
+            lines.add("| `" + tally.row() + "` | " + MEANINGS.get(tally.row()) + " | " + tally.points() + " | "
+                    + tally.whole() + " | " + codes(tally.refused()) + " | "
+                    + tally.mixes().size() + " |");
         }
         lines.add("");
         for (Tally tally : tallies) {

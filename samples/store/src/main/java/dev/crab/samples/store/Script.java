@@ -96,7 +96,11 @@ final class Script {
     static List<String> differences(SandboxSession session, long turn) {
         Map<String, String> expected = expected(turn);
         Map<String, String> found = found(session);
-        expected.put("pid", turn < 2 ? "none" : String.valueOf(session.sandbox().attributes().get("pid")));
+        expected.put(
+                "pid",
+                turn < 2
+                        ? "none"
+                        : String.valueOf(session.sandbox().attributes().get("pid")));
         List<String> differences = new ArrayList<>();
         expected.forEach((name, value) -> {
             if (!value.equals(found.get(name))) {
@@ -125,7 +129,9 @@ final class Script {
         Commit last = session.lastCommit();
         Sandbox sandbox = session.sandbox();
         state.put("commit", last == null ? "none" : Long.toString(last.turn()));
-        state.put("position", last == null ? "none" : last.position().path("message").asText());
+        state.put(
+                "position",
+                last == null ? "none" : last.position().path("message").asText());
         state.put("attribute", sandbox.attributes().getOrDefault("turn", "none"));
         state.put("directory", sandbox.shell(SHELL).workingDirectory());
         String[] lines = run(sandbox, LOOK).split("\n", -1);

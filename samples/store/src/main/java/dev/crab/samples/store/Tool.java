@@ -10,7 +10,8 @@ final class Tool {
 
     /** Runs one to its end and returns what it wrote, trimmed; fails if it fails. */
     static String run(String... command) throws IOException {
-        Process process = new ProcessBuilder(List.of(command)).redirectErrorStream(true).start();
+        Process process =
+                new ProcessBuilder(List.of(command)).redirectErrorStream(true).start();
         process.getOutputStream().close();
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).trim();
         try {

@@ -138,7 +138,8 @@ final class Victim {
     private void refused(String what, CrabException e) {
         refused |= e.code() != ErrorCode.SESSION_LOCKED;
         control.disarm();
-        say("refused " + e.code() + " " + what + ": " + String.valueOf(e.getMessage()).replace('\n', ' '));
+        say("refused " + e.code() + " " + what + ": "
+                + String.valueOf(e.getMessage()).replace('\n', ' '));
         if (e.code() == ErrorCode.INTERNAL) {
             throw e;
         }

@@ -30,8 +30,7 @@ class CrashMatrixTest {
     @BeforeEach
     void open() throws IOException {
         Path image = CrabConfig.resolve().data().resolve("images/debian");
-        plan = new Plan(
-                work, image, Shim.install(work), 7, 1, 1, new PrintStream(told, true, StandardCharsets.UTF_8));
+        plan = new Plan(work, image, Shim.install(work), 7, 1, 1, new PrintStream(told, true, StandardCharsets.UTF_8));
         place = plan.place("place");
     }
 

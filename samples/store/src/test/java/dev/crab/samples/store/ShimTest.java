@@ -106,7 +106,8 @@ class ShimTest {
             }
         }
 
-        private static void write(List<RandomAccessFile> open, Path path, String text, boolean flush) throws IOException {
+        private static void write(List<RandomAccessFile> open, Path path, String text, boolean flush)
+                throws IOException {
             RandomAccessFile file = new RandomAccessFile(path.toFile(), "rw");
             open.add(file);
             if (!text.isEmpty()) {
