@@ -54,7 +54,7 @@ class LayersTest {
             .whereLayer("criu")
             .mayOnlyAccessLayers("os", "base")
             .whereLayer("store")
-            .mayOnlyAccessLayers("base")
+            .mayOnlyAccessLayers("os", "base")
             .whereLayer("libbpf")
             .mayOnlyAccessLayers("base")
             .whereLayer("os")

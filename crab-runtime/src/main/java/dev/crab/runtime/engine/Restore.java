@@ -93,6 +93,7 @@ final class Restore {
         Path lower = sandboxes.resolve(spec.image());
         Snapshot snapshot = snapshotter.find(image.files().snapshotId());
         Volume volume = snapshotter.createVolume(sandboxId, snapshot);
+        FaultPoints.reach("restore.volume");
         Path images = room.forRestore();
         Place place = null;
         boolean restored = false;
@@ -101,14 +102,14 @@ final class Restore {
             Future<Path> unpacking = threads.submit(() -> unpack(processes, images));
             long files;
             try {
-                // Before anything is mounted from the volume: mounting an overlay tidies up in its work directory, and
-                // with it
-                // the link counts of whiteouts.
+                // Before anything is mounted from the volume: mounting an overlay tidies up in its work directory,
+                // and with it the link counts of whiteouts.
                 long verifying = System.nanoTime();
                 files = FileTable.verify(
                         objects, image.files().fileTable(), image.files().entries(), volume.upper());
                 verifyNanos += System.nanoTime() - verifying;
                 place = sandboxes.prepare(sandboxId, spec, volume);
+                FaultPoints.reach("restore.placed");
                 if (processes != null) {
                     criu.keepReady(place.networkNamespace()); // it starts while the dump is being unpacked
                 }
@@ -141,6 +142,7 @@ final class Restore {
     private Path unpack(@Nullable ProcessImage processes, Path images) {
         if (processes != null) {
             DumpFile.unpack(pages, processes, images, spec.memoryLimit() + IMAGES_BEYOND_MEMORY);
+            FaultPoints.reach("restore.unpacked");
         }
         return images;
     }

@@ -11,7 +11,9 @@ import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.Journal;
 import dev.crab.runtime.store.Manifest;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -38,6 +40,8 @@ final class DurableSession implements SandboxSession {
 
     // Guarded by turns.
     private @Nullable OpenTurn openTurn;
+
+    private @Nullable Future<?> forgetting;
     private boolean closed;
 
     DurableSession(
@@ -140,7 +144,7 @@ final class DurableSession implements SandboxSession {
 
     private void forgetOldGenerations(long committed) {
         try {
-            housekeeping.execute(() -> {
+            forgetting = housekeeping.submit(() -> {
                 try {
                     retention.dropOld(committed);
                 } catch (RuntimeException e) {
@@ -149,6 +153,26 @@ final class DurableSession implements SandboxSession {
             });
         } catch (RejectedExecutionException e) {
             LOG.debug("session {}: old generations stay, the runtime is being closed", id());
+        }
+    }
+
+    /** Behind the lock the session may be another process's, which may have gone back to a generation that counts as old here. */
+    private void awaitForgetting() {
+        Future<?> last = forgetting;
+        boolean interrupted = false;
+        while (last != null) {
+            try {
+                last.get();
+                last = null;
+            } catch (InterruptedException e) {
+                interrupted = true;
+            } catch (ExecutionException e) {
+                LOG.warn("session {}: old generations could not be deleted and take room", id(), e);
+                last = null;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 
@@ -169,11 +193,14 @@ final class DurableSession implements SandboxSession {
             }
             closed = true;
             openTurn = null;
+            FaultPoints.reach("close.begin");
             try (store) {
+                awaitForgetting();
                 sandbox.beforeRequests(() -> {});
                 watch.close();
                 services.engine().detach(sandbox.id());
                 sandbox.close();
+                FaultPoints.reach("close.stopped");
                 services.snapshots().delete(sandbox.processes().volume());
             } finally {
                 onClose.accept(this);

@@ -1,6 +1,7 @@
 package dev.crab.runtime.session;
 
 import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.snapshot.Snapshot;
 import dev.crab.runtime.snapshot.Volume;
@@ -106,6 +107,7 @@ public final class GarbageCollector {
             return e;
         }
         try (lock) {
+            FaultPoints.reach("gc.locked");
             ManifestStore manifests = CheckpointStore.manifests(data, session);
             try {
                 kept = kept(session, manifests);

@@ -6,12 +6,15 @@ import dev.crab.runtime.session.SessionRecords.Point;
 import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.store.Manifest;
 import dev.crab.runtime.store.ManifestStore;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
-import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,22 +42,29 @@ final class RestoreTargets {
     record Restored<T>(Target target, T result, List<String> skipped) {}
 
     private final String session;
+    private final ManifestStore manifests;
     private final DamagePolicy policy;
-    private final List<Target> targets = new ArrayList<>();
-    private final List<CrabException> failures = new ArrayList<>();
 
-    private RestoreTargets(String session, DamagePolicy policy) {
+    /** Newest first, a turn for each generation, but for those that were read. */
+    private final Deque<Point> left = new ArrayDeque<>();
+
+    private final List<CrabException> failures = new ArrayList<>();
+    private @Nullable Target newest;
+
+    private RestoreTargets(String session, ManifestStore manifests, DamagePolicy policy) {
         this.session = session;
+        this.manifests = manifests;
         this.policy = policy;
     }
 
     /**
-     * Reads the manifests. The newest turn that shares a generation stands for all that do.
+     * Reads manifests until one can be read. Older ones are read only if that one does not come back: what they are like is no matter
+     * before. The newest turn that shares a generation stands for all that do.
      *
      * @throws CrabException the newest generation's failure, if the policy is to refuse or no older one can be read
      */
     static RestoreTargets of(String session, Timeline timeline, ManifestStore manifests, DamagePolicy policy) {
-        RestoreTargets found = new RestoreTargets(session, policy);
+        RestoreTargets found = new RestoreTargets(session, manifests, policy);
         List<Long> stored = manifests.generations();
         long generation = Long.MAX_VALUE;
         for (int i = timeline.points().size() - 1; i >= 0; i--) {
@@ -63,13 +73,13 @@ final class RestoreTargets {
             if (next == 0 || next >= generation) {
                 continue;
             }
-            boolean newest = generation == Long.MAX_VALUE;
             generation = next;
-            if (newest || stored.contains(next)) {
-                found.attempt(() -> manifests.read(next), manifest -> found.targets.add(new Target(point, manifest)));
+            if (found.left.isEmpty() || stored.contains(next)) {
+                found.left.add(point);
             }
         }
-        if (found.targets.isEmpty()) {
+        found.newest = found.next();
+        if (found.newest == null) {
             throw found.refusal();
         }
         return found;
@@ -77,7 +87,19 @@ final class RestoreTargets {
 
     /** The newest generation whose manifest can be read. */
     Target newest() {
-        return targets.get(0);
+        return Objects.requireNonNull(newest);
+    }
+
+    /** The newest of those left whose manifest can be read; null if there is none. */
+    private @Nullable Target next() {
+        while (!left.isEmpty()) {
+            Point point = left.remove();
+            Manifest manifest = attempt(() -> manifests.read(point.commit().generation()));
+            if (manifest != null) {
+                return new Target(point, manifest);
+            }
+        }
+        return null;
     }
 
     /**
@@ -87,13 +109,13 @@ final class RestoreTargets {
      * @throws CrabException the newest one's failure if none comes back; whatever is no damage, at once
      */
     <T> Restored<T> first(Function<Manifest, T> restore) {
-        for (Target target : targets) {
-            List<T> results = new ArrayList<>();
-            attempt(() -> twice(target.manifest(), restore), results::add);
-            if (!results.isEmpty()) {
+        for (Target target = newest; target != null; target = next()) {
+            Manifest manifest = target.manifest();
+            T result = attempt(() -> twice(manifest, restore));
+            if (result != null) {
                 return new Restored<>(
                         target,
-                        results.get(0),
+                        result,
                         failures.stream().map(CrabException::getMessage).toList());
             }
         }
@@ -113,19 +135,18 @@ final class RestoreTargets {
         }
     }
 
-    private <T> void attempt(Supplier<T> step, Consumer<T> onSuccess) {
-        T result;
+    /** Null where the step found damage. */
+    private <T> @Nullable T attempt(Supplier<T> step) {
         try {
-            result = step.get();
+            return step.get();
         } catch (CrabException e) {
             if (policy == DamagePolicy.REFUSE || !DAMAGE.contains(e.code())) {
                 throw e;
             }
             LOG.warn("session {}: a generation is passed over for an older one", session, e);
             failures.add(e);
-            return;
+            return null;
         }
-        onSuccess.accept(result);
     }
 
     private CrabException refusal() {

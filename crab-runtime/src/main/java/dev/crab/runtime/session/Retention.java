@@ -1,6 +1,7 @@
 package dev.crab.runtime.session;
 
 import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.snapshot.Snapshot;
 import dev.crab.runtime.snapshot.Snapshotter;
 import dev.crab.runtime.store.CheckpointStore;
@@ -61,6 +62,7 @@ final class Retention {
         for (String id : snapshots.snapshots()) {
             if (id.startsWith(Names.prefix(store.session())) && !needed.contains(id)) {
                 delete(id);
+                FaultPoints.reach("sweep.snapshot");
                 deleted.add(id);
             }
         }
@@ -92,7 +94,9 @@ final class Retention {
         }
         for (long generation : old) {
             Manifest manifest = store.manifests().read(generation);
+            FaultPoints.reach("retention.begin");
             store.manifests().delete(generation);
+            FaultPoints.reach("retention.manifest");
             forget(manifest, neededObjects, neededSnapshots);
         }
     }
@@ -121,11 +125,13 @@ final class Retention {
         for (ObjectRef ref : manifest.objects()) {
             if (!neededObjects.contains(ref.name())) {
                 store.objects().delete(ref.name());
+                FaultPoints.reach("retention.object");
             }
         }
         FileImage files = manifest.checkpoint().files();
         if (!neededSnapshots.contains(files.snapshotId())) {
             delete(files.snapshotId());
+            FaultPoints.reach("retention.snapshot");
         }
     }
 

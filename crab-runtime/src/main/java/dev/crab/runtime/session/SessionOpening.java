@@ -66,13 +66,16 @@ final class SessionOpening {
                 checkImage(recorded.spec(), targets.newest().manifest());
             }
 
+            FaultPoints.reach("open.read");
             services.factory().sweep(sandboxId);
+            FaultPoints.reach("open.swept");
             services.snapshots().recover();
             // Only its name counts; where it lies is the snapshotter's affair.
             services.snapshots().delete(new Volume(sandboxId, Path.of("")));
             Retention retention = new Retention(store, services.snapshots(), services.keepGenerations());
             retention.sweepUncommitted(last == null ? 0 : last.generation());
 
+            FaultPoints.reach("open.clean");
             Opened opened = targets == null ? start(recorded) : restore(recorded, targets);
             if (!opened.skipped.isEmpty()) {
                 recordRollback(store, retention, opened);
@@ -85,6 +88,7 @@ final class SessionOpening {
             sandbox.attributes().putAll(opened.timeline.attributes());
             List<LostProcess> restarted = restartLost(sandbox, opened.manifest);
             services.engine().attach(sandbox);
+            FaultPoints.reach("open.ready");
             DurableSession session = new DurableSession(
                     services,
                     store,
@@ -206,6 +210,7 @@ final class SessionOpening {
 
     /** The turns that did not come back are void before anything happens in the sandbox, and only then is what is left of them removed. */
     private void recordRollback(CheckpointStore store, Retention retention, Opened opened) {
+        FaultPoints.reach("rollback.before");
         Commit to = Objects.requireNonNull(opened.timeline.last());
         store.journal()
                 .append(

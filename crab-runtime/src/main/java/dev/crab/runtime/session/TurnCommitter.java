@@ -127,6 +127,7 @@ final class TurnCommitter {
 
     private TurnOutcome commit(long turn, ObjectNode position, SandboxFactory.Hold held) {
         Attempt attempt = new Attempt(turn, position.deepCopy(), carried);
+        FaultPoints.reach("turn.held");
         attempt.effects = withCarried(watch.judge());
         attempt.judgeNanos = System.nanoTime() - attempt.boundaryNanos;
         if (attempt.effects.effect() == Effect.NONE) {

@@ -1,5 +1,6 @@
 package dev.crab.runtime.store;
 
+import dev.crab.runtime.fault.FaultPoints;
 import java.io.File;
 import java.io.FileOutputStream;
 import java.io.IOException;
@@ -52,6 +53,7 @@ final class DurableFiles {
             }
             return;
         }
+        FaultPoints.reach("directory.made");
         sync(parent(directory));
     }
 
@@ -67,14 +69,19 @@ final class DurableFiles {
         try {
             Files.deleteIfExists(temporary);
             create(temporary);
+            FaultPoints.reach("file.created");
             try (FileOutputStream out = new FileOutputStream(temporary.toFile())) {
                 content.writeTo(out);
+                FaultPoints.reach("file.written");
                 out.getFD().sync();
             }
+            FaultPoints.reach("file.flushed");
             renaming.run();
             Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
             renamed = true;
+            FaultPoints.reach("file.renamed");
             sync(parent(file));
+            FaultPoints.reach("file.durable");
         } finally {
             if (!renamed) {
                 remove(temporary.toFile());

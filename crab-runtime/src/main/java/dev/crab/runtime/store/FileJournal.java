@@ -107,10 +107,12 @@ public final class FileJournal implements Journal, AutoCloseable {
         byte[] nothing = JournalFormat.durable(0);
         DurableFiles.replace(durableFile, out -> out.write(nothing), () -> {});
         DurableFiles.create(journal);
+        FaultPoints.reach("journal.created");
         try (RandomAccessFile file = new RandomAccessFile(journal.toFile(), "rw")) {
             file.write(JournalFormat.header());
             file.getFD().sync();
         }
+        FaultPoints.reach("journal.headed");
         DurableFiles.sync(directory);
     }
 
@@ -129,6 +131,7 @@ public final class FileJournal implements Journal, AutoCloseable {
                         content.length());
                 file.setLength(content.length());
             }
+            FaultPoints.reach("journal.cut");
             writeAgain(file, Math.max(content.durable(), 0), content.length());
             file.getFD().sync();
             FileJournal opened =
@@ -188,7 +191,9 @@ public final class FileJournal implements Journal, AutoCloseable {
             nextSequence++;
             end = written;
         }
+        FaultPoints.reach("journal.written");
         flushUpTo(end);
+        FaultPoints.reach("journal.noted");
         return new Appended(entry, JournalFormat.FRAME_BYTES + payload.length);
     }
 
@@ -255,6 +260,7 @@ public final class FileJournal implements Journal, AutoCloseable {
         } catch (IOException e) {
             problem = e;
         }
+        FaultPoints.reach("journal.flushed");
         synchronized (this) {
             flushing = false;
             if (problem == null) {

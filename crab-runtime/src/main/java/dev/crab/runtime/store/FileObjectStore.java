@@ -2,6 +2,7 @@ package dev.crab.runtime.store;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.fault.FaultPoints;
 import java.io.BufferedOutputStream;
 import java.io.FileInputStream;
 import java.io.IOException;
@@ -100,6 +101,7 @@ public final class FileObjectStore implements ObjectStore {
             DurableFiles.directory(DurableFiles.parent(file));
             Files.deleteIfExists(file);
             Files.createLink(file, file(ref.name()));
+            FaultPoints.reach("object.linked");
             DurableFiles.sync(DurableFiles.parent(file));
             return link;
         } catch (NoSuchFileException e) {

@@ -2,6 +2,7 @@ package dev.crab.runtime.store;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.os.ProcFs;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -115,8 +116,10 @@ public final class StoreLock implements AutoCloseable {
             }
             long pid = ProcessHandle.current().pid();
             byte[] content = (pid + " " + ProcFs.started(pid).orElse(0) + "\n").getBytes(StandardCharsets.US_ASCII);
+            FaultPoints.reach("lock.taken");
             channel.truncate(0);
             channel.write(ByteBuffer.wrap(content), 0);
+            FaultPoints.reach("lock.named");
             StoreLock result = new StoreLock(key, channel);
             HELD.put(key, result);
             held = true;

@@ -1,5 +1,6 @@
 package dev.crab.runtime.store;
 
+import dev.crab.runtime.fault.FaultPoints;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -38,7 +39,13 @@ public record Unneeded(List<Long> manifests, List<String> objects) {
      * @throws dev.crab.runtime.error.CrabException IO_FAILED
      */
     public void delete(ManifestStore from, FileObjectStore objects) {
-        manifests.forEach(from::delete);
-        this.objects.forEach(objects::delete);
+        for (long generation : manifests) {
+            from.delete(generation);
+            FaultPoints.reach("sweep.manifest");
+        }
+        for (String name : this.objects) {
+            objects.delete(name);
+            FaultPoints.reach("sweep.object");
+        }
     }
 }

@@ -127,6 +127,22 @@ class FallbackTest {
     }
 
     @Test
+    void damagedOlderGeneration_isNoMatterWhileTheNewestComesBack() throws IOException {
+        threeGenerations("old-damaged");
+        inflict(Damage.MANIFEST_FLIPPED, "old-damaged", 1);
+        try (SandboxSession session = fixture.open("old-damaged")) {
+            assertThat(session.recovery()).isInstanceOfSatisfying(Recovery.Restored.class, restored -> {
+                assertThat(restored.commit().turn()).isEqualTo(4);
+                assertThat(restored.skipped()).isEmpty();
+            });
+        }
+        try (SandboxSession session = fixture.open("old-damaged")) {
+            assertThat(session.journal().recovered())
+                    .noneMatch(record -> record.kind().equals("rollback"));
+        }
+    }
+
+    @Test
     void everythingDamaged_isRefusedWithTheNewestsReason_andNothingIsChanged() throws IOException {
         threeGenerations("all-damaged");
         List<byte[]> intact = List.of(

@@ -1,0 +1,93 @@
+package dev.crab.samples.store;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.crab.runtime.CrabConfig;
+import dev.crab.samples.store.Verdict.Kind;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A thin slice of the matrix: some points of each row. */
+class CrashMatrixTest {
+    @TempDir
+    private Path work;
+
+    private final ByteArrayOutputStream told = new ByteArrayOutputStream();
+    private Plan plan;
+    private Place place;
+
+    @BeforeEach
+    void open() throws IOException {
+        Path image = CrabConfig.resolve().data().resolve("images/debian");
+        plan = new Plan(work, image, Shim.install(work), 7, 1, 1, new PrintStream(told, true, StandardCharsets.UTF_8));
+        place = plan.place("place");
+    }
+
+    @AfterEach
+    void close() throws IOException {
+        place.close();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"retention.manifest@1", "restore.processes@1"})
+    void kill(String point) throws IOException {
+        assertWhole(KillRow.kill(place, "kill", point));
+    }
+
+    @Test
+    void power() throws IOException {
+        assertWhole(PowerRow.cut(plan, place, "power", new PowerRow.Cut(99, "some"), Map.of()));
+    }
+
+    /** The matrix would be worth nothing if it held on a disk that does not flush. */
+    @Test
+    void power_onADiskThatLies_isAMix() throws IOException {
+        PowerRow.Cut cut = new PowerRow.Cut(99, "nothing");
+        Verdict verdict = PowerRow.cut(plan, place, "liar", cut, Map.of("LIES", "yes"));
+        assertThat(verdict.kind()).as(verdict.detail()).isEqualTo(Kind.MIX);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"enospc", "eio"})
+    void error(String error) throws IOException {
+        Tally tally = new Tally(error);
+        assertWhole(new ErrorRow(error).fail(plan, tally, place, error, new ErrorRow.Failure(101, "on")));
+        assertThat(tally.seen()).as("what the victim was refused with").isNotEmpty();
+    }
+
+    @Test
+    void two() throws IOException {
+        Tally tally = new Tally("two");
+        assertWhole(TwoRow.race(tally, place, "two", new Random(7)));
+        assertThat(tally.seen()).containsOnlyKeys("SESSION_LOCKED");
+    }
+
+    @Test
+    void clock() throws IOException {
+        assertWhole(ClockRow.jump(plan, place, "clock", 6, 7));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"block", "flip", "gc"})
+    void row(String name) throws IOException {
+        Tally tally = new Tally(name);
+        ProveStore.row(name).run(plan, tally);
+        assertThat(tally.points()).isPositive();
+        assertThat(tally.mixes()).as(told.toString(StandardCharsets.UTF_8)).isEmpty();
+    }
+
+    private static void assertWhole(Verdict verdict) {
+        assertThat(verdict.kind()).as(verdict.detail()).isEqualTo(Kind.WHOLE);
+    }
+}
