@@ -67,18 +67,15 @@ static bool counts(const char *path) {
         return false;
     }
     const char *rest = path + root_length;
-    return rest[0] == 0 || strncmp(rest, "/sessions", 9) == 0 || strncmp(rest, "/objects", 8) == 0;
+    return strncmp(rest, "/sessions", 9) == 0 || strncmp(rest, "/objects", 8) == 0;
 }
 
 static bool path_of(int fd, char *out, size_t size) {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = root_length == 0 ? -1 : readlink(link, out, size - 1);
-    if (length < 0) {
-        return false;
-    }
-    out[length] = 0;
-    return counts(out);
+    out[length < 0 ? 0 : length] = 0;
+    return length > 0 && counts(out);
 }
 
 static bool path_at(int directory, const char *path, char *out, size_t size) {
@@ -282,9 +279,10 @@ EXPORT int ftruncate(int fd, off_t length) {
     return ftruncate64(fd, length);
 }
 
+// The directory that holds the two is not theirs, but its flush makes their names durable.
 static int sync_counted(int fd, int (*flush)(int)) {
     char path[4200];
-    if (!path_of(fd, path, sizeof path)) {
+    if (!path_of(fd, path, sizeof path) && (root_length == 0 || strcmp(path, root) != 0)) {
         return flush(fd);
     }
     if (!enter(OP_SYNC, path)) {

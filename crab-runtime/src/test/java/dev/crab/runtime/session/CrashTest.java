@@ -67,8 +67,14 @@ class CrashTest {
         } finally {
             FaultPoints.handler(null);
         }
-        assertThat(points).as("points of %s", session).isNotEmpty();
-        return List.copyOf(points);
+        List<String> steps = points.stream().filter(CrashTest::isStep).toList();
+        assertThat(steps).as("points of %s", session).isNotEmpty();
+        return steps;
+    }
+
+    /** Whether a point stands for a step of a turn; those inside of single writes and deletions are left to {@code ./crab prove store}. */
+    private static boolean isStep(String point) {
+        return !point.matches("(file|directory|lock|open|close|sweep|retention|journal\\.(?!flush@))\\b.*");
     }
 
     private static void crash(String session, String point, int before) throws IOException {

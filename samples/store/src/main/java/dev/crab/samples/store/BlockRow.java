@@ -15,8 +15,11 @@ final class BlockRow implements Row {
         List<String> points = KillRow.points(plan);
         List<String> chosen = plan.choose(tally.row(), points, List.of());
         tally.note(chosen.size() + " of " + points.size() + " passings of fault points");
-        plan.lanes(
-                tally, chosen, name -> new DiskLane(plan, new Disk(plan.work().resolve(name))));
+        plan.lanes(tally, chosen, name -> lane(plan, name));
+    }
+
+    static Plan.Lane<String> lane(Plan plan, String name) throws IOException {
+        return new DiskLane(plan, new Disk(plan.work().resolve(name)));
     }
 
     /** A disk for one worker. */

@@ -50,6 +50,9 @@ final class PowerRow implements Row {
         tally.note(chosen.size() + " of " + cuts.size() + " cuts (three ways each) at " + all + " operations, seed "
                 + plan.seed() + "; every operation from " + (from + 1) + " to " + to
                 + ": a restore, two turns, a retention");
+        tally.note(
+                "files and names below sessions/ and objects/; what lies on the btrfs counts as flushed (row block cuts that, too);"
+                        + " an overwritten sector is never torn");
         plan.each(tally, chosen, (place, session, cut) -> cut(plan, place, session, cut));
     }
 

@@ -11,8 +11,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Random;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -20,34 +20,40 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** A thin slice of the matrix: some points of each row. */
 class CrashMatrixTest {
-    @TempDir
-    private Path work;
+    private static final ByteArrayOutputStream TOLD = new ByteArrayOutputStream();
 
-    private final ByteArrayOutputStream told = new ByteArrayOutputStream();
-    private Plan plan;
-    private Place place;
+    private static Plan plan;
+    private static Place place;
 
-    @BeforeEach
-    void open() throws IOException {
+    @BeforeAll
+    static void open(@TempDir Path work) throws IOException {
         Path image = CrabConfig.resolve().data().resolve("images/debian");
-        plan = new Plan(work, image, Shim.install(work), 7, 1, 1, new PrintStream(told, true, StandardCharsets.UTF_8));
+        PrintStream told = new PrintStream(TOLD, true, StandardCharsets.UTF_8);
+        plan = new Plan(work, image, Shim.install(work), 7, 1, 1, told);
         place = plan.place("place");
     }
 
-    @AfterEach
-    void close() throws IOException {
+    @AfterAll
+    static void close() throws IOException {
         place.close();
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"retention.manifest@1", "restore.processes@1"})
+    @ValueSource(strings = {"manifest.renamed@2", "restore.processes@1"})
     void kill(String point) throws IOException {
-        assertWhole(KillRow.kill(place, "kill", point));
+        assertWhole(KillRow.kill(place, place.nextSession("kill"), point));
     }
 
     @Test
     void power() throws IOException {
         assertWhole(PowerRow.cut(plan, place, "power", new PowerRow.Cut(99, "some"), Map.of()));
+    }
+
+    @Test
+    void block() throws IOException {
+        try (Plan.Lane<String> lane = BlockRow.lane(plan, "block")) {
+            assertWhole(lane.run("commit.before@2"));
+        }
     }
 
     /** The matrix would be worth nothing if it held on a disk that does not flush. */
@@ -79,12 +85,12 @@ class CrashMatrixTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"block", "flip", "gc"})
+    @ValueSource(strings = {"flip", "gc"})
     void row(String name) throws IOException {
         Tally tally = new Tally(name);
         ProveStore.row(name).run(plan, tally);
         assertThat(tally.points()).isPositive();
-        assertThat(tally.mixes()).as(told.toString(StandardCharsets.UTF_8)).isEmpty();
+        assertThat(tally.mixes()).as(TOLD.toString(StandardCharsets.UTF_8)).isEmpty();
     }
 
     private static void assertWhole(Verdict verdict) {
