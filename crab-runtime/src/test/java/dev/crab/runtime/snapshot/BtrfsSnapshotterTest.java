@@ -162,6 +162,31 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
     }
 
     @Test
+    void snapshot_isRefusedBeforeTheBtrfsItselfIsFull(@TempDir Path directory) throws Exception {
+        run("mount", "-t", "tmpfs", "-o", "size=800m", "crab-test", directory.toString());
+        try {
+            Path data = directory.resolve("data");
+            BtrfsSnapshotter onTmpfs = BtrfsSnapshotter.open(data, SIZE);
+            try {
+                Volume volume = onTmpfs.createVolume("v");
+                long free = Files.getFileStore(volume.directory()).getUsableSpace();
+                run(
+                        "fallocate",
+                        "-l",
+                        Long.toString(free - BtrfsSnapshotter.RESERVE / 2),
+                        data.resolve("btrfs/ballast").toString());
+                assertThatExceptionOfType(CrabException.class)
+                        .isThrownBy(() -> onTmpfs.snapshot(volume, "s"))
+                        .satisfies(e -> assertThat(e.code()).isEqualTo(ErrorCode.DISK_FULL));
+            } finally {
+                Snapshotters.release(data);
+            }
+        } finally {
+            run("umount", directory.toString());
+        }
+    }
+
+    @Test
     void btrfsThatAFullDiskMadeReadOnly_isMountedAnewWhenNothingUsesIt(@TempDir Path directory) throws Exception {
         run("mount", "-t", "tmpfs", "-o", "size=400m", "crab-test", directory.toString());
         try {

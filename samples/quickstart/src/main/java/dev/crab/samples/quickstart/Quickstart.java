@@ -159,6 +159,7 @@ public final class Quickstart implements Callable<Integer> {
     private ObjectNode fullDisks(Narrator narrator, String point) {
         double pace = speed == null ? MATRIX_SPEED : speed;
         Path images = CrabConfig.resolve().data().resolve("images");
+        String before = System.getProperty(CrabConfig.DATA);
         narrator.say("An agent's disk becomes full in the middle of its work. Space is freed, the agent is");
         narrator.say("started again, and goes on.");
         ObjectNode result = Json.object().put("ok", true);
@@ -166,7 +167,7 @@ public final class Quickstart implements Callable<Integer> {
             narrator.say("");
             narrator.say("Full: " + kind.label());
             try (SmallDisk disk = new SmallDisk(kind, images)) {
-                System.setProperty("crab.data", disk.data().toString());
+                System.setProperty(CrabConfig.DATA, disk.data().toString());
                 try (Sessions sessions = new Sessions(false);
                         ScriptedModel model = new ScriptedModel();
                         AgentRunner runner = new AgentRunner(model, true)) {
@@ -183,6 +184,11 @@ public final class Quickstart implements Callable<Integer> {
                             result.path("ok").asBoolean() && one.path("ok").asBoolean());
                 } finally {
                     Snapshotters.release(disk.data());
+                    if (before == null) {
+                        System.clearProperty(CrabConfig.DATA);
+                    } else {
+                        System.setProperty(CrabConfig.DATA, before);
+                    }
                 }
             }
         }

@@ -16,7 +16,7 @@ class QuickstartTest {
     /** What a run of the command came to. */
     private record Result(int status, JsonNode json, String story) {
         List<String> failed() {
-            return json.path("probes").findParents("held").stream()
+            return json.findParents("held").stream()
                     .filter(probe -> !probe.path("held").asBoolean())
                     .map(probe -> probe.path("name").asText())
                     .toList();
@@ -43,6 +43,20 @@ class QuickstartTest {
 
         assertThat(result.failed()).as(result.story()).isEmpty();
         assertThat(result.status()).as(result.story()).isZero();
+    }
+
+    @Test
+    void agentWhoseDiskBecomesFull_endsTypedAndGoesOnWhenThereIsRoom() {
+        Result result = run("--speed", "50", "--disk-full");
+
+        assertThat(result.failed()).as(result.story()).isEmpty();
+        assertThat(result.status()).as(result.story()).isZero();
+        for (String disk : List.of("objects", "snapshots", "both")) {
+            JsonNode one = result.json().path(disk);
+            assertThat(one.path("probes").size()).as(result.story()).isGreaterThanOrEqualTo(14);
+            assertThat(one.at("/lives/0/failure").asText()).contains("DISK_FULL");
+            assertThat(one.at("/lives/1/recoveredTurn").asLong()).isEqualTo(6);
+        }
     }
 
     @Test
