@@ -4,6 +4,7 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.os.ProcFs;
 import java.io.IOException;
 import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -45,12 +46,15 @@ final class WorkDirectory implements AutoCloseable {
     }
 
     private Path makeOwn() throws IOException {
-        while (true) {
-            Files.createDirectories(process, PRIVATE);
+        for (int attempt = 1; ; attempt++) {
             try {
+                Files.createDirectories(process, PRIVATE);
                 return Files.createTempDirectory(process, "engine-", PRIVATE);
-            } catch (NoSuchFileException e) {
+            } catch (NoSuchFileException | FileAlreadyExistsException e) {
                 // Another one of this process was closed meanwhile, and was the last there.
+                if (attempt == 1000) {
+                    throw e;
+                }
             }
         }
     }
