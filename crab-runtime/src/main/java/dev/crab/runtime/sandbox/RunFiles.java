@@ -3,6 +3,7 @@ package dev.crab.runtime.sandbox;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -21,6 +22,9 @@ import java.util.Objects;
  */
 record RunFiles(Path directory) {
     private static final Path BASE = Path.of("/run/crab");
+
+    /** How often the directory above is made anew while others that go take it along. */
+    private static final int ATTEMPTS = 1000;
 
     static RunFiles of(Path data, String id) {
         return new RunFiles(BASE.resolve(hash(data)).resolve(id));
@@ -64,14 +68,25 @@ record RunFiles(Path directory) {
     /** Makes the directories for the owner alone; fails with FileAlreadyExistsException if the sandbox's own exists. */
     void create() throws IOException {
         var mode = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
+        Path above = Objects.requireNonNull(directory.getParent());
         boolean made = false;
-        while (!made) {
-            Files.createDirectories(Objects.requireNonNull(directory.getParent()), mode);
+        for (int attempt = 1; !made; attempt++) {
+            try {
+                Files.createDirectories(above, mode);
+            } catch (FileAlreadyExistsException e) {
+                // It was there when it was to be made, and gone when it was looked at: see below.
+                if (Files.exists(above) && !Files.isDirectory(above) || attempt == ATTEMPTS) {
+                    throw e;
+                }
+            }
             try {
                 Files.createDirectory(directory, mode);
                 made = true;
             } catch (NoSuchFileException e) {
                 // The last sandbox beside it went meanwhile, and took the directory above along.
+                if (attempt == ATTEMPTS) {
+                    throw e;
+                }
             }
         }
         Files.createDirectory(merged(), mode);
