@@ -75,7 +75,7 @@ record RunFiles(Path directory) {
                 Files.createDirectories(above, mode);
             } catch (FileAlreadyExistsException e) {
                 // It was there when it was to be made, and gone when it was looked at: see below.
-                if (Files.exists(above) && !Files.isDirectory(above) || attempt == ATTEMPTS) {
+                if (attempt == ATTEMPTS || (Files.exists(above) && !Files.isDirectory(above))) {
                     throw e;
                 }
             }
