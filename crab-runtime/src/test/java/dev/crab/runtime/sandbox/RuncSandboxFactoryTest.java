@@ -232,12 +232,15 @@ class RuncSandboxFactoryTest {
         SandboxFactory.RunningSandbox sandbox = fixture.start();
         sandbox.exec("echo hi");
 
-        assertThat(ProcFs.descriptors(sandbox.processes().initPid()))
-                .hasSize(5)
-                .containsEntry(0, "/dev/null")
-                .containsEntry(1, "/dev/null")
-                .containsEntry(2, "/dev/null")
-                .containsValue("anon_inode:[signalfd]");
+        // The pipes of a command that has ended go right behind its answer.
+        Awaitility.await()
+                .untilAsserted(
+                        () -> assertThat(ProcFs.descriptors(sandbox.processes().initPid()))
+                                .hasSize(5)
+                                .containsEntry(0, "/dev/null")
+                                .containsEntry(1, "/dev/null")
+                                .containsEntry(2, "/dev/null")
+                                .containsValue("anon_inode:[signalfd]"));
     }
 
     @Test
