@@ -16,7 +16,7 @@ class BenchTest {
     private final ByteArrayOutputStream err = new ByteArrayOutputStream();
 
     @ParameterizedTest
-    @CsvSource({"capture, 13", "restore, 9", "inspector, 32"})
+    @CsvSource({"capture, 13", "restore, 9", "inspector, 36"})
     void measurement_asJson_hasEverySeries(String name, int series) throws Exception {
         int status = run(name, "--runs", "1", "--warm-up", "1", "--json");
 
