@@ -26,7 +26,7 @@ import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What every {@link Snapshotter} must do. A provider's test extends it. */
+/** What every {@link Snapshotter} must do. A provider's test extends it. Long because each thing that a tree can hold has a case. */
 public abstract class SnapshotterSuite {
     /** The snapshotter under test; the same for all tests of a class. */
     protected abstract Snapshotter snapshotter();
