@@ -57,7 +57,6 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
         this.snapshotter = snapshotter;
         this.sandboxes = sandboxes;
         this.objects = objects;
-        this.pages = new PageObjects(objects);
         this.room = new DumpRoom(data.resolve("work"), DumpRoom.MEMORY);
         AtomicInteger number = new AtomicInteger();
         this.threads = Executors.newCachedThreadPool(task -> {
@@ -65,6 +64,7 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
             thread.setDaemon(true);
             return thread;
         });
+        this.pages = new PageObjects(objects, threads);
     }
 
     /**

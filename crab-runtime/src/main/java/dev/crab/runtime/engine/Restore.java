@@ -28,6 +28,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
@@ -61,6 +62,8 @@ final class Restore {
     private final RestoreHook hook;
     private final long begin = System.nanoTime();
 
+    private @Nullable Future<CriuSession> joining;
+    private @Nullable Future<Boolean> leaving;
     private int init;
     private long verifyNanos;
 
@@ -92,27 +95,32 @@ final class Restore {
     RestoreResult run() {
         Path lower = sandboxes.resolve(spec.image());
         Snapshot snapshot = snapshotter.find(image.files().snapshotId());
-        Volume volume = snapshotter.createVolume(sandboxId, snapshot);
-        FaultPoints.reach("restore.volume");
+        ProcessImage processes = image.processes();
         Path images = room.forRestore();
+        Volume volume = null;
         Place place = null;
         boolean restored = false;
         try {
-            ProcessImage processes = image.processes();
-            Future<Path> unpacking = threads.submit(() -> unpack(processes, images));
             long files;
+            // It takes longest, so that everything else goes on beside it.
+            Future<Path> unpacking = threads.submit(() -> unpack(processes, images));
             try {
+                volume = snapshotter.createVolume(sandboxId, snapshot);
+                FaultPoints.reach("restore.volume");
+                Place prepared = sandboxes.prepare(sandboxId, spec, volume);
+                place = prepared;
+                hook.placed(prepared.cgroup());
+                if (processes != null) {
+                    joining = threads.submit(() -> join(prepared));
+                }
                 // Before anything is mounted from the volume: mounting an overlay tidies up in its work directory,
                 // and with it the link counts of whiteouts.
                 long verifying = System.nanoTime();
                 files = FileTable.verify(
                         objects, image.files().fileTable(), image.files().entries(), volume.upper());
                 verifyNanos += System.nanoTime() - verifying;
-                place = sandboxes.prepare(sandboxId, spec, volume);
+                prepared.mount();
                 FaultPoints.reach("restore.placed");
-                if (processes != null) {
-                    criu.keepReady(place.networkNamespace()); // it starts while the dump is being unpacked
-                }
             } finally {
                 CriuCheckpointEngine.await(unpacking);
             }
@@ -131,8 +139,50 @@ final class Restore {
                     undo(place, volume);
                 }
             } finally {
-                WorkDirectory.delete(images);
+                if (restored) {
+                    threads.execute(() -> delete(images));
+                } else {
+                    WorkDirectory.delete(images);
+                }
             }
+        }
+    }
+
+    /** A CRIU in the sandbox's cgroups, so that what it restores is born there. Each takes some ms, for the kernel waits for all processors. */
+    private CriuSession join(Place place) {
+        CriuSession session = null;
+        boolean joined = false;
+        try {
+            session = criu.session(place.networkNamespace());
+            session.join(place.allCgroups());
+            joined = true;
+            return session;
+        } catch (CriuFailure e) {
+            throw failed(e);
+        } finally {
+            if (!joined && session != null) {
+                session.close();
+            }
+        }
+    }
+
+    private CrabException failed(CriuFailure failure) {
+        ProcessImage processes = Objects.requireNonNull(image.processes());
+        return CrabException.of(
+                ErrorCode.RESTORE_FAILED,
+                "processes of sandbox " + sandboxId + " cannot be restored",
+                String.valueOf(failure.getMessage()),
+                "restore an earlier generation; the dump was written by CRIU " + processes.criuVersion() + " on kernel "
+                        + processes.kernel(),
+                failure);
+    }
+
+    /** Nobody waits for it: what cannot be deleted goes with the engine's directory. */
+    private static void delete(Path images) {
+        try {
+            WorkDirectory.delete(images);
+        } catch (CrabException e) {
+            LOG.warn("images of a restore are left for now", e);
         }
     }
 
@@ -156,25 +206,23 @@ final class Restore {
 
     private RunningSandbox restoreProcesses(Place place, ProcessImage processes, Path images, Where where) {
         Cgroup cgroup = Cgroups.detect().group(place.cgroup().getFileName().toString());
-        try (CriuSession session = criu.session(place.networkNamespace())) {
-            session.join(place.allCgroups());
+        Future<CriuSession> ready = Objects.requireNonNull(joining);
+        joining = null;
+        try (CriuSession session = CriuCheckpointEngine.await(ready)) {
             session.restore(
                     new RestoreRequest(images, place.root()),
                     (phase, pid) -> {
                         init = pid > 0 ? pid : init;
-                        if (phase == CriuPhase.PRE_RESUME) {
-                            park(place, session.pid());
+                        if (phase == CriuPhase.SETUP_NAMESPACES) {
+                            // Pid 1 is in the cgroup, and all others descend from it.
+                            leaving = threads.submit(() -> leave(session.pid()));
+                        } else if (phase == CriuPhase.PRE_RESUME) {
+                            park(place);
                         }
                     },
                     false);
         } catch (CriuFailure e) {
-            throw CrabException.of(
-                    ErrorCode.RESTORE_FAILED,
-                    "processes of sandbox " + sandboxId + " cannot be restored",
-                    String.valueOf(e.getMessage()),
-                    "restore an earlier generation; the dump was written by CRIU " + processes.criuVersion()
-                            + " on kernel " + processes.kernel(),
-                    e);
+            throw failed(e);
         }
         try {
             cgroup.freeze();
@@ -197,19 +245,33 @@ final class Restore {
         return place.adopt(init);
     }
 
-    /** CRIU has done all but letting go. It must itself be out of the cgroup, or it would freeze with the rest. */
-    private void park(Place place, int criuPid) {
+    /** CRIU must be out of the cgroup before that is frozen, or it would freeze with the rest. */
+    private boolean leave(int criuPid) {
         try {
             Files.writeString(ownCgroup().resolve("cgroup.procs"), Integer.toString(criuPid));
+            return true;
+        } catch (IOException e) {
+            throw notHeld(e);
+        }
+    }
+
+    /** CRIU has done all but letting go. */
+    private void park(Place place) {
+        try {
+            CriuCheckpointEngine.await(Objects.requireNonNull(leaving));
             Files.writeString(place.cgroup().resolve("cgroup.freeze"), "1");
         } catch (IOException e) {
-            throw CrabException.of(
-                    ErrorCode.RESTORE_FAILED,
-                    "processes of sandbox " + sandboxId + " cannot be restored",
-                    "they cannot be held still: " + e,
-                    "restore again",
-                    e);
+            throw notHeld(e);
         }
+    }
+
+    private CrabException notHeld(IOException failure) {
+        return CrabException.of(
+                ErrorCode.RESTORE_FAILED,
+                "processes of sandbox " + sandboxId + " cannot be restored",
+                "they cannot be held still: " + failure,
+                "restore again",
+                failure);
     }
 
     /** This process's own cgroup in the v2 hierarchy. */
@@ -239,17 +301,29 @@ final class Restore {
     }
 
     /** Nothing of a failed restore stays: first the processes, then what they stood on. */
-    private void undo(@Nullable Place place, Volume volume) {
+    private void undo(@Nullable Place place, @Nullable Volume volume) {
         try {
+            if (joining != null) {
+                leaveAlone(joining);
+            }
             if (place != null) {
-                criu.release(place.networkNamespace());
                 place.close();
             }
             if (init > 0 && ChildProcess.of(init).waitFor(END).isEmpty()) {
                 LOG.warn("pid 1 of sandbox {} (host pid {}) does not end", sandboxId, init);
             }
         } finally {
-            snapshotter.delete(volume);
+            if (volume != null) {
+                snapshotter.delete(volume);
+            }
+        }
+    }
+
+    private static void leaveAlone(Future<CriuSession> joining) {
+        try {
+            CriuCheckpointEngine.await(joining).close();
+        } catch (CrabException e) {
+            LOG.debug("no CRIU was there to be ended", e);
         }
     }
 }

@@ -67,7 +67,7 @@ final class Programs implements AutoCloseable {
             threads = object.map("threads");
             objects = object.map("objects");
             BpfMap classes = object.map("call_classes");
-            for (SystemCalls.Call call : SystemCalls.load().all()) {
+            for (SystemCalls.Call call : SystemCalls.table().all()) {
                 classes.put(
                         classes.newKey().putInt(0, call.number()),
                         classes.newValue().putInt(0, abi.callClass(call.kind())));
@@ -120,19 +120,14 @@ final class Programs implements AutoCloseable {
         }
     }
 
-    /** Starts to follow a cgroup; the returned map holds its touched objects and is the caller's to close. */
-    BpfMap follow(long cgroup, int initPid, long pidNamespace, boolean ownNamespace) {
+    /**
+     * Makes the map that holds the touched objects of a cgroup, and puts it where the programs look for it. Takes some ms: the kernel
+     * waits until no program can be using what was there before.
+     */
+    BpfMap newObjects(long cgroup) {
         BpfMap touched = object.newHashMap("crab_objects", abi.objectSize, Long.BYTES, MAX_OBJECTS);
         try {
             objects.put(id(objects, cgroup), objects.newValue().putInt(0, touched.descriptor()));
-            ByteBuffer sandbox = sandboxes.newValue();
-            sandbox.putInt(abi.initTgid, initPid);
-            if (ownNamespace) {
-                pidNamespaces.put(
-                        pidNamespaces.newKey().putInt(0, (int) pidNamespace),
-                        pidNamespaces.newValue().putLong(0, cgroup));
-            }
-            sandboxes.put(id(sandboxes, cgroup), sandbox);
         } catch (RuntimeException e) {
             touched.close();
             throw e;
@@ -140,10 +135,27 @@ final class Programs implements AutoCloseable {
         return touched;
     }
 
+    /** Undoes {@link #newObjects}. */
+    void forgetObjects(long cgroup, BpfMap touched) {
+        objects.remove(id(objects, cgroup));
+        touched.close();
+    }
+
+    /** Starts to follow a cgroup that has its map of objects. */
+    void follow(long cgroup, int initPid, long pidNamespace, boolean ownNamespace) {
+        ByteBuffer sandbox = sandboxes.newValue();
+        sandbox.putInt(abi.initTgid, initPid);
+        if (ownNamespace) {
+            pidNamespaces.put(
+                    pidNamespaces.newKey().putInt(0, (int) pidNamespace),
+                    pidNamespaces.newValue().putLong(0, cgroup));
+        }
+        sandboxes.put(id(sandboxes, cgroup), sandbox);
+    }
+
     void forget(long cgroup, long pidNamespace) {
         sandboxes.remove(id(sandboxes, cgroup));
         pidNamespaces.remove(pidNamespaces.newKey().putInt(0, (int) pidNamespace));
-        objects.remove(id(objects, cgroup));
     }
 
     /** What was seen since the epoch {@code base}, and since {@code scan}; null if the sandbox is not followed. */

@@ -53,7 +53,17 @@ final class SystemCalls {
         this.calls = Map.copyOf(calls);
     }
 
-    static SystemCalls load() {
+    /** The table for x86-64. */
+    static SystemCalls table() {
+        return Table.LOADED;
+    }
+
+    /** Read when it is first needed. */
+    private static final class Table {
+        static final SystemCalls LOADED = load();
+    }
+
+    private static SystemCalls load() {
         Map<Integer, Call> calls = new TreeMap<>();
         try (InputStream in = SystemCalls.class.getResourceAsStream("syscalls-x86_64.txt")) {
             if (in == null) {

@@ -20,6 +20,7 @@ public final class TracepointInspector implements TurnInspector {
     private final FilePolicy policy;
     private final Programs programs;
     private final Set<TracepointWatch> watches = new HashSet<>();
+    private final Set<TouchedObjects> expected = new HashSet<>();
     private boolean closed;
 
     /** As {@link #TracepointInspector(FilePolicy)}, where every change of a file counts. */
@@ -53,11 +54,48 @@ public final class TracepointInspector implements TurnInspector {
 
     /** The target's cgroup must lie at {@code /crab/<id>} of the v2 hierarchy. Fails with IO_FAILED if it, or pid 1, is gone. */
     @Override
-    public synchronized Watch watch(InspectionTarget target) {
+    public Watch watch(InspectionTarget target) {
+        Expected soon = expect(target.cgroup());
+        boolean watched = false;
+        try {
+            Watch watch = soon.watch(target);
+            watched = true;
+            return watch;
+        } finally {
+            if (!watched) {
+                soon.close();
+            }
+        }
+    }
+
+    /** As {@link #watch}. */
+    @Override
+    public synchronized Expected expect(Path cgroup) {
         if (closed) {
             throw new IllegalStateException("the inspector is closed");
         }
-        Path parent = target.cgroup().toAbsolutePath().normalize();
+        check(cgroup);
+        try {
+            TouchedObjects objects = new TouchedObjects(programs, cgroup);
+            expected.add(objects);
+            return new Expected() {
+                @Override
+                public Watch watch(InspectionTarget target) {
+                    return TracepointInspector.this.watch(target, objects);
+                }
+
+                @Override
+                public void close() {
+                    giveUp(objects);
+                }
+            };
+        } catch (IOException e) {
+            throw CrabException.io("the cgroup " + cgroup + " cannot be watched", e);
+        }
+    }
+
+    private static void check(Path cgroup) {
+        Path parent = cgroup.toAbsolutePath().normalize();
         for (int level = 0; level < CGROUP_LEVEL; level++) {
             parent = parent.getParent();
             if (parent == null) {
@@ -67,11 +105,19 @@ public final class TracepointInspector implements TurnInspector {
         if (parent == null
                 || !Files.exists(parent.resolve("cgroup.controllers"))
                 || Files.exists(parent.resolve("cgroup.events"))) {
-            throw new IllegalArgumentException(target.cgroup() + " is not two levels below the root of cgroup v2");
+            throw new IllegalArgumentException(cgroup + " is not two levels below the root of cgroup v2");
+        }
+    }
+
+    private synchronized Watch watch(InspectionTarget target, TouchedObjects objects) {
+        if (!expected.contains(objects)) {
+            throw new IllegalStateException("sandbox " + target.sandboxId() + " is not expected any more");
         }
         try {
-            TracepointWatch watch = new TracepointWatch(programs, target, policy, programs::missedRuns, this::closed);
+            TracepointWatch watch =
+                    new TracepointWatch(programs, target, policy, programs::missedRuns, objects, this::closed);
             watches.add(watch);
+            expected.remove(objects);
             return watch;
         } catch (IOException e) {
             throw CrabException.io("sandbox " + target.sandboxId() + " cannot be inspected", e);
@@ -83,7 +129,14 @@ public final class TracepointInspector implements TurnInspector {
         if (!closed) {
             closed = true;
             Set.copyOf(watches).forEach(TracepointWatch::close);
+            Set.copyOf(expected).forEach(this::giveUp);
             programs.close();
+        }
+    }
+
+    private synchronized void giveUp(TouchedObjects objects) {
+        if (expected.remove(objects)) {
+            objects.close();
         }
     }
 

@@ -3,7 +3,6 @@ package dev.crab.runtime.inspector;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.libbpf.BpfMap;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -31,9 +30,10 @@ final class TracepointWatch implements TurnInspector.Watch {
     private final Consumer<TracepointWatch> onClose;
     private final long cgroupId;
     private final long pidNamespace;
+    private final TouchedObjects objects;
     private final BpfMap touched;
     private final UpperFiles files;
-    private final SystemCalls systemCalls = SystemCalls.load();
+    private final SystemCalls systemCalls = SystemCalls.table();
     private final Map<ProcessRef, Holdings> holdings = new HashMap<>();
 
     private Set<ProcessRef> survivors = Set.of();
@@ -54,28 +54,32 @@ final class TracepointWatch implements TurnInspector.Watch {
     private boolean inTurn;
     private boolean closed;
 
-    /** @param missedRuns how often the programs were left out so far: what they did not see then is not known */
+    /**
+     * @param missedRuns how often the programs were left out so far: what they did not see then is not known
+     * @param objects of the target's cgroup; closed with the watch, and left to the caller if there comes none
+     */
     TracepointWatch(
             Programs programs,
             InspectionTarget target,
             FilePolicy policy,
             LongSupplier missedRuns,
+            TouchedObjects objects,
             Consumer<TracepointWatch> onClose)
             throws IOException {
         this.programs = programs;
         this.missedRuns = missedRuns;
         this.target = target;
         this.onClose = onClose;
-        this.cgroupId = (Long) Files.getAttribute(target.cgroup(), "unix:ino");
+        this.objects = objects;
+        this.cgroupId = objects.cgroup();
         this.pidNamespace = Processes.pidNamespace(target.initPid());
         this.files = new UpperFiles(target, policy);
-        BpfMap map = null;
         try {
             // In Crab's own pid namespace, every process beside Crab would seem to be the sandbox's.
             boolean own = pidNamespace
                     != Processes.pidNamespace((int) ProcessHandle.current().pid());
-            map = programs.follow(cgroupId, target.initPid(), pidNamespace, own);
-            this.touched = map;
+            this.touched = objects.map();
+            programs.follow(cgroupId, target.initPid(), pidNamespace, own);
             this.baseTime = HeldObjects.now();
             this.baseMissed = missedRuns.getAsLong();
             this.base = programs.advance();
@@ -88,10 +92,7 @@ final class TracepointWatch implements TurnInspector.Watch {
             files.rebase();
             this.scanEpoch = base;
         } catch (IOException | RuntimeException e) {
-            if (map != null) {
-                programs.forget(cgroupId, pidNamespace);
-                map.close();
-            }
+            programs.forget(cgroupId, pidNamespace);
             files.close();
             throw e;
         }
@@ -154,7 +155,7 @@ final class TracepointWatch implements TurnInspector.Watch {
                 programs.removeSurvivor(survivor.pid());
             }
             programs.forget(cgroupId, pidNamespace);
-            touched.close();
+            objects.close();
             files.close();
             onClose.accept(this);
         }

@@ -1,5 +1,7 @@
 package dev.crab.runtime.inspector;
 
+import java.nio.file.Path;
+
 /**
  * Learns from the kernel what turns do. One per JVM; follows any number of sandboxes. Implementations are thread-safe.
  *
@@ -15,9 +17,30 @@ public interface TurnInspector extends AutoCloseable {
      */
     Watch watch(InspectionTarget target);
 
+    /**
+     * Begins, in the background, what takes long of watching the sandbox that is going to be in that cgroup. The caller closes the result
+     * if {@link Expected#watch} was not called or has failed.
+     *
+     * @param cgroup exists, with no process in it
+     */
+    default Expected expect(Path cgroup) {
+        return this::watch;
+    }
+
     /** Stops following every sandbox and unloads the programs. */
     @Override
     void close();
+
+    /** A sandbox that is going to be watched. */
+    @FunctionalInterface
+    interface Expected extends AutoCloseable {
+        /** As {@link TurnInspector#watch}, once. */
+        Watch watch(InspectionTarget target);
+
+        /** It is not going to be watched after all. Idempotent; nothing once it is watched. */
+        @Override
+        default void close() {}
+    }
 
     /** One sandbox under inspection. Calls must not overlap: one turn at a time. */
     interface Watch extends AutoCloseable {

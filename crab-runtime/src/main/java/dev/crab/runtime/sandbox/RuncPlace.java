@@ -26,6 +26,7 @@ final class RuncPlace implements SandboxFactory.Place {
     private final RunFiles files;
     private final Cgroup cgroup;
     private int initPid;
+    private boolean mounted;
     private boolean closed;
 
     RuncPlace(String id, SandboxSpec spec, Volume volume, Path lower, RunFiles files, Cgroup cgroup) {
@@ -40,6 +41,18 @@ final class RuncPlace implements SandboxFactory.Place {
     @Override
     public Path root() {
         return files.merged();
+    }
+
+    @Override
+    public synchronized void mount() {
+        try {
+            if (!mounted) {
+                Mounts.overlay(lower, volume.upper(), volume.work(), files.merged());
+                mounted = true;
+            }
+        } catch (IOException e) {
+            throw CrabException.io("the root of sandbox " + id + " could not be mounted", e);
+        }
     }
 
     @Override
@@ -59,6 +72,7 @@ final class RuncPlace implements SandboxFactory.Place {
 
     @Override
     public SandboxFactory.RunningSandbox start() {
+        mount();
         try {
             InitBinary.install(files.merged());
             Files.createDirectories(files.bundle());

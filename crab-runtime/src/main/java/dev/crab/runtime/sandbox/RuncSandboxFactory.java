@@ -4,7 +4,6 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.os.Cgroup;
 import dev.crab.runtime.os.Cgroups;
-import dev.crab.runtime.os.Mounts;
 import dev.crab.runtime.os.NetNamespace;
 import dev.crab.runtime.snapshot.Volume;
 import java.io.IOException;
@@ -50,7 +49,6 @@ public final class RuncSandboxFactory implements SandboxFactory {
         }
         boolean made = false;
         try {
-            Mounts.overlay(lower, volume.upper(), volume.work(), files.merged());
             NetNamespace.create(files.networkNamespace());
             cgroups.create(id, spec.memoryLimit(), spec.pidLimit());
             made = true;

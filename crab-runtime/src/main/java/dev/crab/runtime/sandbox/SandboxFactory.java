@@ -6,9 +6,9 @@ import java.nio.file.Path;
 /**
  * Makes sandboxes. Thread-safe.
  *
- * <p>A sandbox comes to be in two steps: {@link #prepare} makes its place (overlay mount, cgroups with their limits, network namespace
- * with loopback up); then either {@link Place#start} runs a fresh pid 1 in it by the OCI runtime, or the engine restores a dump into it
- * and hands the restored pid 1 to {@link Place#adopt}.
+ * <p>A sandbox comes to be in two steps: {@link #prepare} makes its place (cgroups with their limits, network namespace with loopback
+ * up); then either {@link Place#start} runs a fresh pid 1 in it by the OCI runtime, or the engine has the overlay mounted, restores a
+ * dump into it and hands the restored pid 1 to {@link Place#adopt}.
  */
 public interface SandboxFactory {
     /** Resolves an image to the directory that holds its root file system; unpacks a tarball on first use. */
@@ -22,8 +22,11 @@ public interface SandboxFactory {
 
     /** A sandbox's place: everything around its processes. */
     interface Place extends AutoCloseable {
-        /** Host path of the mounted overlay. */
+        /** Host path of the overlay's mount. */
         Path root();
+
+        /** Mounts the overlay; from here on the volume is in use. {@link #start} does it if nobody has. Idempotent. */
+        void mount();
 
         /** Directory in the cgroup v2 hierarchy. */
         Path cgroup();

@@ -1,6 +1,7 @@
 package dev.crab.runtime.session;
 
 import dev.crab.runtime.engine.LostProcesses;
+import dev.crab.runtime.engine.RestoreHook;
 import dev.crab.runtime.engine.RestoreResult;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
@@ -160,15 +161,16 @@ final class SessionOpening {
         Volume volume = services.snapshots().createVolume(sandboxId);
         SandboxFactory.Place place = services.factory().prepare(sandboxId, timeline.spec(), volume);
         boolean started = false;
-        try {
+        try (Observation observation = new Observation()) {
+            observation.placed(place.cgroup());
             running = place.start();
             started = true;
+            observation.beforeResume(running().processes());
         } finally {
             if (!started) {
                 place.close();
             }
         }
-        watch = services.inspector().watch(target(running().processes()));
         return new Opened(timeline, null, 0, 0, List.of());
     }
 
@@ -190,13 +192,8 @@ final class SessionOpening {
 
     private RestoreResult restore(SandboxSpec spec, Manifest manifest) {
         boolean restored = false;
-        try {
-            RestoreResult result = services.engine()
-                    .restore(
-                            sandboxId,
-                            spec,
-                            manifest.checkpoint(),
-                            processes -> watch = services.inspector().watch(target(processes)));
+        try (Observation observation = new Observation()) {
+            RestoreResult result = services.engine().restore(sandboxId, spec, manifest.checkpoint(), observation);
             restored = true;
             return result;
         } finally {
@@ -204,6 +201,28 @@ final class SessionOpening {
             if (!restored && opened != null) {
                 watch = null;
                 Quietly.all(id, opened::close);
+            }
+        }
+    }
+
+    /** The watch of a sandbox that comes to be. */
+    private final class Observation implements RestoreHook, AutoCloseable {
+        private TurnInspector.@Nullable Expected expected;
+
+        @Override
+        public void placed(Path cgroup) {
+            expected = services.inspector().expect(cgroup);
+        }
+
+        @Override
+        public void beforeResume(SandboxProcesses processes) {
+            watch = Objects.requireNonNull(expected).watch(target(processes));
+        }
+
+        @Override
+        public void close() {
+            if (expected != null) {
+                expected.close();
             }
         }
     }

@@ -14,26 +14,33 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.io.RandomAccessFile;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
-import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.DigestException;
-import java.security.MessageDigest;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
+import java.util.Objects;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executor;
 
 /**
  * Brings the files of one page object back. Its own bytes are checked against its reference, and every file against the digest in the
- * recipe, whichever object its pages came from. Used once, by one thread.
+ * recipe, whichever object its pages came from. Used once, by one thread, which has others decompress and write for it.
  */
 final class PageObjectReader implements AutoCloseable {
     private static final int BUFFER = 1 << 17;
+
+    /** Blocks that are decompressed and written while the next ones are read: 1 MiB of memory. */
+    private static final int AT_ONCE = 2;
 
     /** A place that a run of pages goes to. */
     private record Target(int ordinal, int count, int file, int page) {
@@ -47,21 +54,21 @@ final class PageObjectReader implements AutoCloseable {
     private final List<ObjectRef> bases;
     private final Path directory;
     private final long limit;
-    private final MessageDigest ofPage = Digests.sha256();
-    private final byte[] packed = new byte[(int) Zstd.compressBound(PageFormat.BLOCK_PAGES * PageFormat.PAGE)];
-    private final byte[] plain = new byte[PageFormat.BLOCK_PAGES * PageFormat.PAGE];
+    private final Executor threads;
+    private final List<UnpackedFile> files = new ArrayList<>();
+    private final Queue<CompletableFuture<Void>> running = new ArrayDeque<>();
+    private final Queue<Block> spare = new ConcurrentLinkedQueue<>();
 
     private Recipe recipe = new Recipe(List.of(), List.of());
-    private byte[][] digests = new byte[0][];
-    private int openFile = -1;
-    private @Nullable RandomAccessFile open;
 
-    PageObjectReader(ObjectStore store, ObjectRef ref, List<ObjectRef> bases, Path directory, long limit) {
+    PageObjectReader(
+            ObjectStore store, ObjectRef ref, List<ObjectRef> bases, Path directory, long limit, Executor threads) {
         this.store = store;
         this.ref = ref;
         this.bases = bases;
         this.directory = directory;
         this.limit = limit;
+        this.threads = threads;
     }
 
     void unpack() {
@@ -139,15 +146,12 @@ final class PageObjectReader implements AutoCloseable {
     }
 
     private void createFiles() throws IOException {
-        digests = new byte[recipe.files().size()][];
-        for (int file = 0; file < digests.length; file++) {
-            FileRecipe it = recipe.files().get(file);
-            digests[file] = new byte[Math.multiplyExact(it.pages(), PageTable.DIGEST)];
-            try {
-                Files.createFile(directory.resolve(it.name()));
-            } catch (FileAlreadyExistsException e) {
-                throw corrupt(ref, "it has two files " + it.name());
+        Set<String> names = new HashSet<>();
+        for (FileRecipe file : recipe.files()) {
+            if (!names.add(file.name())) {
+                throw corrupt(ref, "it has two files " + file.name());
             }
+            files.add(new UnpackedFile(directory.resolve(file.name()), file));
         }
     }
 
@@ -207,7 +211,7 @@ final class PageObjectReader implements AutoCloseable {
     }
 
     /**
-     * Reads a block and writes its pages to where they belong.
+     * Reads a block and has its pages written to where they belong.
      *
      * @param first ordinal of its first page
      * @param count how many pages it must have
@@ -217,84 +221,108 @@ final class PageObjectReader implements AutoCloseable {
      */
     private int place(DataInputStream in, ObjectRef object, int first, int count, List<Target> targets, int from)
             throws IOException {
-        decompress(in, object, count);
+        Block block = Objects.requireNonNullElseGet(spare.poll(), Block::new);
+        block.read(in, object);
         int next = from;
         while (next < targets.size() && targets.get(next).end() <= first) {
             next++;
         }
+        List<Run> runs = new ArrayList<>();
         for (int i = next; i < targets.size() && targets.get(i).ordinal() < first + count; i++) {
             Target target = targets.get(i);
             int begin = Math.max(first, target.ordinal());
             int end = Math.min(first + count, target.end());
             if (begin < end) {
                 int page = target.page() + begin - target.ordinal();
-                write(target.file(), page, (begin - first) * PageFormat.PAGE, end - begin);
+                runs.add(new Run(files.get(target.file()), page, begin - first, end - begin));
             }
+        }
+        running.add(CompletableFuture.runAsync(() -> write(block, object, count, runs), threads));
+        if (running.size() > AT_ONCE) {
+            await(running.remove());
         }
         return next;
     }
 
-    private void decompress(DataInputStream in, ObjectRef object, int count) throws IOException {
-        int length = in.readInt();
-        int crc = in.readInt();
-        if (length < 0 || length > packed.length) {
-            throw corrupt(object, "it has a block of " + length + " bytes");
-        }
-        in.readFully(packed, 0, length);
-        if (PageFormat.crc(packed, 0, length) != crc) {
-            throw corrupt(object, "a block of it does not match its checksum");
-        }
-        long size = Zstd.decompressByteArray(plain, 0, plain.length, packed, 0, length);
-        if (size != (long) count * PageFormat.PAGE) {
-            throw corrupt(object, "a block of it cannot be decompressed");
-        }
-    }
+    /**
+     * Pages that belong behind one another in a file.
+     *
+     * @param page number of the first in the file
+     * @param from number of the first in the block
+     */
+    private record Run(UnpackedFile file, int page, int from, int count) {}
 
-    private void write(int file, int page, int offset, int count) throws IOException {
-        FileRecipe it = recipe.files().get(file);
-        for (int i = 0; i < count; i++) {
-            try {
-                ofPage.update(plain, offset + i * PageFormat.PAGE, PageFormat.PAGE);
-                ofPage.digest(digests[file], (page + i) * PageTable.DIGEST, PageTable.DIGEST);
-            } catch (DigestException e) {
-                throw new IllegalStateException(e);
+    /** A block on its way, with room for it. */
+    private static final class Block {
+        private final byte[] packed = new byte[(int) Zstd.compressBound(PageFormat.BLOCK_PAGES * PageFormat.PAGE)];
+        private final byte[] plain = new byte[PageFormat.BLOCK_PAGES * PageFormat.PAGE];
+        private int length;
+
+        void read(DataInputStream in, ObjectRef object) throws IOException {
+            length = in.readInt();
+            int crc = in.readInt();
+            if (length < 0 || length > packed.length) {
+                throw corrupt(object, "it has a block of " + length + " bytes");
+            }
+            in.readFully(packed, 0, length);
+            if (PageFormat.crc(packed, 0, length) != crc) {
+                throw corrupt(object, "a block of it does not match its checksum");
             }
         }
-        long at = (long) page * PageFormat.PAGE;
-        RandomAccessFile out = open(file);
-        if (out.getFilePointer() != at) {
-            out.seek(at);
-        }
-        out.write(plain, offset, (int) Math.min((long) count * PageFormat.PAGE, it.length() - at));
-    }
 
-    private RandomAccessFile open(int file) throws IOException {
-        RandomAccessFile current = open;
-        if (current != null && openFile == file) {
-            return current;
-        }
-        close();
-        String name = recipe.files().get(file).name();
-        RandomAccessFile opened = new RandomAccessFile(directory.resolve(name).toFile(), "rw");
-        openFile = file;
-        open = opened;
-        return opened;
-    }
-
-    private void checkFiles() {
-        for (int file = 0; file < digests.length; file++) {
-            FileRecipe it = recipe.files().get(file);
-            if (!PageFormat.digestOfFile(digests[file], it.length()).equals(it.digest())) {
-                throw corrupt(ref, "its file " + it.name() + " does not match its digest");
+        void write(ObjectRef object, int count, List<Run> runs) throws IOException {
+            long size = Zstd.decompressByteArray(plain, 0, plain.length, packed, 0, length);
+            if (size != (long) count * PageFormat.PAGE) {
+                throw corrupt(object, "a block of it cannot be decompressed");
+            }
+            for (Run run : runs) {
+                run.file().write(run.page(), plain, run.from() * PageFormat.PAGE, run.count());
             }
         }
     }
 
+    private void checkFiles() throws IOException {
+        while (!running.isEmpty()) {
+            await(running.remove());
+        }
+        for (UnpackedFile file : files) {
+            if (!file.isWhole()) {
+                throw corrupt(ref, "its file " + file.name() + " does not match its digest");
+            }
+        }
+    }
+
+    private void write(Block block, ObjectRef object, int count, List<Run> runs) {
+        try {
+            block.write(object, count, runs);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        spare.add(block);
+    }
+
+    private static void await(CompletableFuture<Void> writing) throws IOException {
+        try {
+            writing.join();
+        } catch (CompletionException e) {
+            if (e.getCause() instanceof UncheckedIOException io) {
+                throw io.getCause();
+            }
+            if (e.getCause() instanceof RuntimeException failure) {
+                throw failure;
+            }
+            throw e;
+        }
+    }
+
+    /** Whoever comes next may delete the directory: nothing is on its way into it any more. */
     @Override
     public void close() throws IOException {
-        if (open != null) {
-            open.close();
-            open = null;
+        for (CompletableFuture<Void> writing : running) {
+            writing.handle((done, failure) -> null).join();
+        }
+        for (UnpackedFile file : files) {
+            file.close();
         }
     }
 

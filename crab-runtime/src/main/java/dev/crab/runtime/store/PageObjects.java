@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.Executor;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -37,13 +38,16 @@ public final class PageObjects {
     private static final Logger LOG = LoggerFactory.getLogger(PageObjects.class);
 
     private final ObjectStore store;
+    private final Executor threads;
     private final Cache<ObjectRef, PageTable> tables = Caffeine.newBuilder()
             .maximumWeight(CACHE)
             .weigher((ObjectRef ref, PageTable table) -> table.weight())
             .build();
 
-    public PageObjects(ObjectStore store) {
+    /** @param threads that decompress and write what is unpacked */
+    public PageObjects(ObjectStore store, Executor threads) {
         this.store = store;
+        this.threads = threads;
     }
 
     /**
@@ -107,7 +111,7 @@ public final class PageObjects {
      * @throws CrabException OBJECT_CORRUPT, FORMAT_UNKNOWN, DISK_FULL or IO_FAILED
      */
     public void unpack(Packed packed, Path directory, long limit) {
-        new PageObjectReader(store, packed.object(), packed.bases(), directory, limit).unpack();
+        new PageObjectReader(store, packed.object(), packed.bases(), directory, limit, threads).unpack();
     }
 
     /** Null if what has that name now is not what it was. */

@@ -244,7 +244,7 @@ class RestoreRefusalTest {
     private static Path unpacked() {
         try {
             Path directory = Files.createTempDirectory(fixture.data.path(), "unpacked");
-            DumpFile.unpack(new PageObjects(fixture.objects), processes(), directory, 1L << 30);
+            DumpFile.unpack(new PageObjects(fixture.objects, Runnable::run), processes(), directory, 1L << 30);
             return directory;
         } catch (IOException e) {
             throw new java.io.UncheckedIOException(e);
@@ -255,7 +255,11 @@ class RestoreRefusalTest {
         try {
             Files.delete(images.resolve(without));
             return DumpFile.pack(
-                            new PageObjects(fixture.objects), EngineFixture.newId() + ".dump", images, null, List.of())
+                            new PageObjects(fixture.objects, Runnable::run),
+                            EngineFixture.newId() + ".dump",
+                            images,
+                            null,
+                            List.of())
                     .object();
         } catch (IOException e) {
             throw new java.io.UncheckedIOException(e);

@@ -170,8 +170,13 @@ class TracepointInspectorTest extends TurnInspectorSuite {
         prepare("");
         watch.close();
         AtomicLong missed = new AtomicLong(7);
-        try (TracepointWatch counting =
-                new TracepointWatch(programs(), sandbox.target(), FilePolicy.EVERYTHING, missed::get, closed -> {})) {
+        try (TracepointWatch counting = new TracepointWatch(
+                programs(),
+                sandbox.target(),
+                FilePolicy.EVERYTHING,
+                missed::get,
+                new TouchedObjects(programs(), sandbox.target().cgroup()),
+                closed -> {})) {
             counting.begin();
             assertThat(counting.judge().effect()).isEqualTo(Effect.NONE);
             counting.rebase();

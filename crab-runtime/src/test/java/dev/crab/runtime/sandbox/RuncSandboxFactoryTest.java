@@ -316,7 +316,10 @@ class RuncSandboxFactoryTest {
         String id = SandboxFixture.newId();
         Volume missing = new Volume(id, fixture.data().resolve("nowhere"));
 
-        fails(ErrorCode.IO_FAILED, () -> fixture.factory().prepare(id, SandboxFixture.spec(), missing));
+        try (SandboxFactory.Place place = fixture.factory().prepare(id, SandboxFixture.spec(), missing)) {
+            fails(ErrorCode.IO_FAILED, place::mount);
+            fails(ErrorCode.IO_FAILED, place::start);
+        }
 
         assertThat(everywhere(id)).isEmpty();
         assertThat(RunFiles.of(fixture.data(), id).directory()).doesNotExist();

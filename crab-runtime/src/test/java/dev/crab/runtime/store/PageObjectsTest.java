@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.concurrent.ForkJoinPool;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
@@ -37,7 +38,7 @@ class PageObjectsTest {
     @BeforeEach
     void open() {
         store = new FileObjectStore(new DataDirectory(temporary.resolve("data")).prepare());
-        objects = new PageObjects(store);
+        objects = new PageObjects(store, ForkJoinPool.commonPool());
     }
 
     @Test
@@ -112,7 +113,7 @@ class PageObjectsTest {
     void pagesOfAnotherOwner_areLinkedAndOutliveIt() throws IOException {
         byte[] memory = bytes(new Random(5), 1000 * PAGE);
         Packed theirs = pack("other.g1.dump", Map.of("pages-1.img", memory), null);
-        PageObjects afterRestart = new PageObjects(store);
+        PageObjects afterRestart = new PageObjects(store, ForkJoinPool.commonPool());
         Packed ours =
                 afterRestart.pack("s.g1.dump", write(Map.of("pages-9.img", memory)), null, List.of(theirs.object()));
         assertThat(ours.object().length()).isLessThan(1000);
@@ -141,8 +142,8 @@ class PageObjectsTest {
         byte[] memory = bytes(new Random(7), 1000 * PAGE);
         byte[] other = bytes(new Random(8), 1000 * PAGE);
         Packed theirs = pack("other.g1.dump", Map.of("pages-1.img", memory), null);
-        Packed replaced =
-                new PageObjects(store).pack("other.g1.dump", write(Map.of("pages-1.img", other)), null, List.of());
+        Packed replaced = new PageObjects(store, ForkJoinPool.commonPool())
+                .pack("other.g1.dump", write(Map.of("pages-1.img", other)), null, List.of());
         assertThat(replaced.object().length()).isEqualTo(theirs.object().length());
         Packed ours = pack("s.g1.dump", Map.of("pages-1.img", memory), null);
         assertThat(ours.bases()).isEmpty();
@@ -184,8 +185,8 @@ class PageObjectsTest {
         Files.delete(file);
         refused(second);
         // A dump that is to come does without what it cannot read.
-        Packed third =
-                new PageObjects(store).pack("s.g3.dump", write(Map.of("pages-1.img", memory)), second, List.of());
+        Packed third = new PageObjects(store, ForkJoinPool.commonPool())
+                .pack("s.g3.dump", write(Map.of("pages-1.img", memory)), second, List.of());
         assertThat(third.bases()).doesNotContain(first.object());
         assertThat(unpack(third)).containsExactlyEntriesOf(hashable(Map.of("pages-1.img", memory)));
     }
