@@ -20,7 +20,7 @@ run_tests() {
     find "$CRAB_ROOT" -path '*/target/*-reports/TEST-*.xml' -delete
     begin_build
     rm -f -- "$BUILD_STAMP"
-    if maven -B -ntp --fail-at-end verify </dev/null; then
+    if maven -B -ntp -T 2 --fail-at-end verify </dev/null; then
         end_build
     else
         unlock BUILD_LOCK
