@@ -147,7 +147,10 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
         FaultPoints.reach("persist.objects");
         captured.state.set(Captured.State.PERSISTED);
         open.remove(captured);
-        deleteImages(captured);
+        Captured.Dump dumped = captured.dump();
+        if (dumped != null) {
+            WorkDirectory.deleteSoon(dumped.images(), threads);
+        }
         FileImage fileImage = new FileImage(generation, id, table.ref(), table.entries());
         return new Persisted(new CheckpointImage(processes, fileImage), written, System.nanoTime() - begin);
     }
@@ -201,15 +204,11 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
     public void discard(Captured captured) {
         if (captured.state.compareAndSet(Captured.State.OPEN, Captured.State.DISCARDED)) {
             open.remove(captured);
-            deleteImages(captured);
+            Captured.Dump dump = captured.dump();
+            if (dump != null) {
+                WorkDirectory.delete(dump.images());
+            }
             snapshotter.delete(captured.snapshot());
-        }
-    }
-
-    private static void deleteImages(Captured captured) {
-        Captured.Dump dump = captured.dump();
-        if (dump != null) {
-            WorkDirectory.delete(dump.images());
         }
     }
 

@@ -140,7 +140,7 @@ final class Restore {
                 }
             } finally {
                 if (restored) {
-                    threads.execute(() -> delete(images));
+                    WorkDirectory.deleteSoon(images, threads);
                 } else {
                     WorkDirectory.delete(images);
                 }
@@ -175,15 +175,6 @@ final class Restore {
                 "restore an earlier generation; the dump was written by CRIU " + processes.criuVersion() + " on kernel "
                         + processes.kernel(),
                 failure);
-    }
-
-    /** Nobody waits for it: what cannot be deleted goes with the engine's directory. */
-    private static void delete(Path images) {
-        try {
-            WorkDirectory.delete(images);
-        } catch (CrabException e) {
-            LOG.warn("images of a restore are left for now", e);
-        }
     }
 
     /** What the host's view of the sandbox needs beside its place. */

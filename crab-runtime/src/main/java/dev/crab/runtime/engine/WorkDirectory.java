@@ -14,14 +14,19 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
+import java.util.concurrent.Executor;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Room for what lives only while a capture or a restore is under way. Each process has a directory of its own, named after its pid and
  * start, so that whoever comes next can tell what a dead one left from what a living one is using.
  */
 final class WorkDirectory implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(WorkDirectory.class);
+
     private static final FileAttribute<?> PRIVATE =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
@@ -101,6 +106,17 @@ final class WorkDirectory implements AutoCloseable {
         } catch (IOException e) {
             throw CrabException.io(directory + " cannot be deleted", e);
         }
+    }
+
+    /** The same, behind the caller's back. What cannot be deleted goes with {@link #close}. */
+    static void deleteSoon(Path directory, Executor threads) {
+        threads.execute(() -> {
+            try {
+                delete(directory);
+            } catch (CrabException e) {
+                LOG.warn("{} is left for now", directory, e);
+            }
+        });
     }
 
     private static FileVisitResult unlessGone(IOException failure) throws IOException {
