@@ -1,6 +1,5 @@
 package dev.crab.overlap;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -18,8 +17,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * What a session's journal says about invocations of an agent, and what of it may be served again. Thread-safe.
@@ -36,8 +33,6 @@ public final class SessionReplay {
     /** Field of a commit's position: the sequence number up to which results are part of the commit. */
     static final String WATERMARK = "watermark";
 
-    private static final Logger LOG = LoggerFactory.getLogger(SessionReplay.class);
-
     private record Result(long sequence, boolean external, ObjectNode body) {}
 
     private final Journal journal;
@@ -45,7 +40,7 @@ public final class SessionReplay {
     private final Map<String, Result> results = new HashMap<>();
     private final Set<String> begun = new HashSet<>();
     private final Set<String> endedRuns = new HashSet<>();
-    private final List<TurnReport> reports = new ArrayList<>();
+    private final ReportLog reports = new ReportLog();
     private final List<TurnReport> unwritten = new ArrayList<>();
     private boolean prepared;
     private long last = -1;
@@ -59,7 +54,7 @@ public final class SessionReplay {
         SessionReplay replay = new SessionReplay(session.journal());
         List<JournalRecord> recovered = session.journal().recovered();
         recovered.forEach(replay::apply);
-        recovered.forEach(replay::reportOf);
+        recovered.forEach(replay.reports::reportOf);
         if (!recovered.isEmpty()) {
             ObjectNode open = node().put("turn", 0).put(WATERMARK, -1);
             if (session.recovery() instanceof SandboxSession.Recovery.Restored restored) {
@@ -93,6 +88,7 @@ public final class SessionReplay {
 
     private void apply(JournalRecord record) {
         last = Math.max(last, record.sequence());
+        reports.read(record);
         ObjectNode body = record.body();
         switch (record.kind()) {
             case RecordKinds.OPEN -> {
@@ -126,43 +122,6 @@ public final class SessionReplay {
                 // commits are the runtime's; what a newer version wrote does not concern this one
             }
         }
-        for (JsonNode report : body.path("reports")) {
-            try {
-                TurnReport read = TurnReport.fromJson(report);
-                if (reports.stream().noneMatch(known -> known.equals(read))) {
-                    reports.add(read);
-                }
-            } catch (IllegalArgumentException e) {
-                LOG.warn("A turn's report in the journal cannot be read: {}", e.getMessage());
-            }
-        }
-    }
-
-    /** A process may die between a commit and its report: then the commit record has to do, which knows no reasons and no window. */
-    private void reportOf(JournalRecord commit) {
-        ObjectNode body = commit.body();
-        long turn = body.path("turn").asLong();
-        if (!commit.kind().equals("commit")
-                || reports.stream().anyMatch(report -> report.committed() && report.turn() == turn)) {
-            return;
-        }
-        List<String> tools = new ArrayList<>();
-        body.path("position").path("tools").forEach(name -> tools.add(name.asText()));
-        ObjectNode report = node();
-        report.put("turn", turn)
-                .put("committed", true)
-                .put("effect", body.path("effect").asText())
-                .put("saved", body.path("saved").asText())
-                .put("bytes", body.path("bytes").asLong())
-                .put("captureNanos", body.path("captureNanos").asLong())
-                .put("freezeNanos", body.path("freezeNanos").asLong());
-        tools.forEach(report.putArray("tools")::add);
-        try {
-            reports.add(TurnReport.fromJson(report));
-            reports.sort(Comparator.comparingLong(TurnReport::turn));
-        } catch (IllegalArgumentException e) {
-            LOG.warn("The commit of turn {} cannot be reported: {}", turn, e.getMessage());
-        }
     }
 
     private void undo(long watermark) {
@@ -193,7 +152,7 @@ public final class SessionReplay {
     }
 
     synchronized List<TurnReport> reports() {
-        return List.copyOf(reports);
+        return reports.all();
     }
 
     /** Writes the reports that no other record has carried yet. */

@@ -22,6 +22,7 @@ import picocli.CommandLine.Spec;
             DoctorCommand.class,
             SessionsCommand.class,
             ShowCommand.class,
+            TimelineCommand.class,
             VerifyCommand.class,
             StopCommand.class,
             DeleteCommand.class,

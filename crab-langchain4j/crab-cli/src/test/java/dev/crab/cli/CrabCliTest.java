@@ -108,6 +108,27 @@ class CrabCliTest {
     }
 
     @Test
+    void timeline_tellsWhenAndWhy_evenOfASessionWithoutReports() throws IOException {
+        Path page = data.resolve("page.html");
+        Answer text = crab("timeline", "one", "--html", page.toString(), here());
+        assertThat(text.status()).isZero();
+        assertThat(text.out().lines().toList().get(1)).matches("1 +0\\.0 .*(PROCESSES|FULL) +PROCESSES_AND_FILES .*");
+        assertThat(text.out()).contains("2 turns, ");
+        assertThat(Files.readString(page)).contains("\"committedMillis\"").doesNotContain("/*DATA*/", "/*CHART*/");
+        Files.delete(page);
+        JsonNode json = crab("timeline", "one", "--json", here()).json();
+        assertThat(json.path("turns").size()).isEqualTo(2);
+        JsonNode second = json.path("turns").path(1);
+        assertThat(second.path("saved").asText()).isEqualTo("NOTHING");
+        assertThat(second.path("committedMillis").asLong())
+                .isGreaterThan(
+                        json.path("turns").path(0).path("committedMillis").asLong());
+        assertThat(crab("timeline", "one", "--html", "/nowhere/page.html", here())
+                        .err())
+                .startsWith("IO_FAILED");
+    }
+
+    @Test
     void verify_findsWhatIsDamagedAndNamesIt() throws IOException {
         assertThat(crab("verify", here()).out()).endsWith("5 checked, 0 damaged\n");
         Path manifest = data.resolve("sessions/one/manifests/1.json");

@@ -34,8 +34,9 @@ import org.jspecify.annotations.Nullable;
  * @param session its name
  * @param spec what its sandbox is like, as its first record has it; empty if it was never opened completely
  * @param turns its committed turns, oldest first; not those that a rollback made void
+ * @param records everything in its journal, for those who have written something there themselves
  */
-public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn> turns) {
+public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn> turns, List<JournalRecord> records) {
     /**
      * A turn as its commit record has it.
      *
@@ -88,7 +89,7 @@ public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn
                     details.atMillis()));
         }
         ObjectNode spec = timeline == null ? JsonNodeFactory.instance.objectNode() : timeline.specJson();
-        return new SessionArchive(session, spec, List.copyOf(turns));
+        return new SessionArchive(session, spec, List.copyOf(turns), records);
     }
 
     /** The pid of the living process that has the session open, if one has. */
