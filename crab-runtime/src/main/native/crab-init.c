@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,51 +52,71 @@ static void die(const char *what) {
 }
 
 /* Makes the path a directory of root that nobody else enters, moving aside whatever a former life of the files left there. */
-static void own_directory(const char *path, mode_t mode) {
+static bool own_directory(const char *path, mode_t mode) {
     struct stat st;
     if (lstat(path, &st) == 0 && (!S_ISDIR(st.st_mode) || st.st_uid != 0)) {
         char aside[128];
         snprintf(aside, sizeof aside, "%s.replaced.%ld", path, (long)time(NULL));
         if (unlink(path) < 0 && rename(path, aside) < 0) {
-            die(path);
+            return false;
         }
     }
-    if (mkdir(path, mode) < 0 && errno != EEXIST) {
-        die(path);
-    }
-    if (chmod(path, mode) < 0) {
-        die(path);
-    }
+    return (mkdir(path, mode) == 0 || errno == EEXIST) && chmod(path, mode) == 0;
 }
 
+/* A new listening socket at its path; -1 with errno. */
 static int listen_on_socket(void) {
-    own_directory("/run", 0755);
-    own_directory(SOCKET_DIRECTORY, 0700);
+    if (!own_directory("/run", 0755) || !own_directory(SOCKET_DIRECTORY, 0700)) {
+        return -1;
+    }
     if (unlink(SOCKET_PATH) < 0 && errno != ENOENT) {
         char aside[128];
         snprintf(aside, sizeof aside, "%s.replaced.%ld", SOCKET_PATH, (long)time(NULL));
         if (rename(SOCKET_PATH, aside) < 0) {
-            die(SOCKET_PATH);
+            return -1;
         }
     }
-    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (listener < 0) {
-        die("socket");
+    int fresh = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fresh < 0) {
+        return -1;
     }
     struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = SOCKET_PATH};
     umask(077);
-    if (bind(listener, (struct sockaddr *)&address, sizeof address) < 0 || listen(listener, MAX_CONNECTIONS) < 0) {
-        die(SOCKET_PATH);
-    }
+    bool listens = bind(fresh, (struct sockaddr *)&address, sizeof address) == 0 && listen(fresh, MAX_CONNECTIONS) == 0;
     umask(022);
-    return listener;
+    if (!listens) {
+        close(fresh);
+        return -1;
+    }
+    return fresh;
 }
 
-static void reap(void *subject, int fd, short events) {
+static int listener = -1;
+
+/*
+ * The host does not find the socket: a program of the sandbox has removed it, which may be an innocent `rm -rf /run/anything`. The
+ * descriptor keeps its number, so that a checkpoint finds the same descriptors before and after.
+ */
+static void listen_anew(void) {
+    struct stat st;
+    if (lstat(SOCKET_PATH, &st) == 0) {
+        return; /* somebody is there: whether it is us, the host will see */
+    }
+    int fresh = listen_on_socket();
+    if (fresh >= 0) {
+        dup3(fresh, listener, O_CLOEXEC);
+        close(fresh);
+    }
+}
+
+static void on_signal(void *subject, int fd, short events) {
     struct signalfd_siginfo info;
     (void)subject;
     (void)events;
     while (read(fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGHUP) {
+            listen_anew();
+        }
     }
     int status;
     pid_t pid;
@@ -141,6 +162,7 @@ int main(void) {
     sigset_t mask;
     sigemptyset(&mask);
     sigaddset(&mask, SIGCHLD);
+    sigaddset(&mask, SIGHUP);
     sigprocmask(SIG_SETMASK, &mask, NULL);
     signal(SIGPIPE, SIG_IGN);
     /* Not dumpable: a process of the sandbox lacks CAP_SYS_PTRACE, so it can neither trace pid 1 nor reach its descriptors. */
@@ -150,7 +172,10 @@ int main(void) {
     }
     close_range(3, ~0u, 0);
     make_shared_memory_directory();
-    int listener = listen_on_socket();
+    listener = listen_on_socket();
+    if (listener < 0) {
+        die(SOCKET_PATH);
+    }
     int signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0) {
         die("signalfd");
@@ -159,7 +184,7 @@ int main(void) {
     connections_init();
     for (;;) {
         poll_count = 0;
-        watch(signals, POLLIN, reap, NULL, signals);
+        watch(signals, POLLIN, on_signal, NULL, signals);
         connections_watch();
         commands_watch();
         terminals_watch();

@@ -3,7 +3,10 @@ package dev.crab.cli;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.CrabConfig;
 import dev.crab.runtime.CrabRuntime;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
 import java.io.PrintWriter;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -59,7 +62,16 @@ abstract class Report implements Callable<Integer> {
         }
     }
 
+    /** A runtime over the data directory, which must be there: a name mistyped is not one without sessions, and none is made by looking. */
     CrabRuntime runtime() {
-        return CrabRuntime.builder().dataDirectory(config().data()).build();
+        Path directory = config().data();
+        if (!Files.isDirectory(directory)) {
+            throw CrabException.of(
+                    ErrorCode.DATA_DIRECTORY_UNUSABLE,
+                    "the sessions cannot be looked at",
+                    "there is no directory " + directory,
+                    "name the data directory (--data, CRAB_DATA); ./crab setup or the first session makes the ordinary one");
+        }
+        return CrabRuntime.builder().dataDirectory(directory).build();
     }
 }

@@ -23,6 +23,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Comparator;
+import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
@@ -94,6 +95,19 @@ class CrabCliTest {
         JsonNode json = crab("sessions", "--json", here()).json();
         assertThat(json.path("sessions").size()).isEqualTo(1);
         assertThat(json.path("sessions").path(0).path("turns").asInt()).isEqualTo(2);
+    }
+
+    @Test
+    void missingDataDirectory_isRefusedAndNotMade() {
+        Path missing = data.resolve("mistyped");
+        for (String command : List.of("sessions", "verify", "gc", "show one", "timeline one", "stop one", "delete one")) {
+            String[] words = (command + " --data=" + missing).split(" ", -1);
+            assertThat(crab(words)).as(command).satisfies(answer -> {
+                assertThat(answer.status()).isEqualTo(1);
+                assertThat(answer.err()).startsWith("DATA_DIRECTORY_UNUSABLE").contains(missing.toString());
+            });
+        }
+        assertThat(missing).doesNotExist();
     }
 
     @Test

@@ -103,9 +103,14 @@ public final class Cgroups {
             Files.createDirectories(directory);
         }
         limitMemory(name, memory);
-        Path pidsGroup = pidsOne.orElse(unified).resolve(PARENT).resolve(name);
-        Files.writeString(pidsGroup.resolve("pids.max"), Integer.toString(pids));
+        limitProcesses(name, pids);
         return group;
+    }
+
+    /** Sets how many tasks may be in a group of that name. It may have more already: then it gets no new ones. */
+    public void limitProcesses(String name, int pids) throws IOException {
+        Path group = pidsOne.orElse(unified).resolve(PARENT).resolve(name);
+        Files.writeString(group.resolve("pids.max"), Integer.toString(pids));
     }
 
     private void limitMemory(String name, long memory) throws IOException {

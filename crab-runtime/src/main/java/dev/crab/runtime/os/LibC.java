@@ -66,6 +66,7 @@ interface LibC extends Library {
     int MS_PRIVATE = 1 << 18;
     int MNT_DETACH = 2;
 
+    int SIGHUP = 1;
     int SIGKILL = 9;
     int WNOHANG = 1;
 

@@ -18,8 +18,17 @@ public final class Processes {
 
     /** Sends SIGKILL; a process that is gone already is success. */
     public static void kill(int pid) {
+        signal(pid, LibC.SIGKILL);
+    }
+
+    /** Sends SIGHUP; a process that is gone already is success. */
+    public static void hangUp(int pid) {
+        signal(pid, LibC.SIGHUP);
+    }
+
+    private static void signal(int pid, int number) {
         try {
-            LibC.C.kill(pid, LibC.SIGKILL);
+            LibC.C.kill(pid, number);
         } catch (LastErrorException e) {
             if (e.getErrorCode() != LibC.ESRCH) {
                 throw e;

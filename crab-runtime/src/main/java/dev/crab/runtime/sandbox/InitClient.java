@@ -2,12 +2,16 @@ package dev.crab.runtime.sandbox;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.Errno;
 import dev.crab.runtime.os.NativeFd;
 import dev.crab.runtime.os.Processes;
 import dev.crab.runtime.os.RootedPath;
 import dev.crab.runtime.os.UnixStream;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.concurrent.locks.LockSupport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Opens connections to one sandbox's pid 1. Thread-safe.
@@ -17,13 +21,19 @@ import java.nio.file.Path;
  */
 final class InitClient implements AutoCloseable {
     private final String id;
+    private static final Logger LOG = LoggerFactory.getLogger(InitClient.class);
+    private static final long ANEW_WITHIN_NANOS = 5_000_000_000L;
+
     private final int initPid;
     private final NativeFd root;
     private final RequestGate gate;
     private volatile Runnable beforeRequest = () -> {};
+    private volatile boolean serving;
 
-    InitClient(String id, int initPid) {
+    /** @param serving whether it has served already, as it was restored */
+    InitClient(String id, int initPid, boolean serving) {
         this.id = id;
+        this.serving = serving;
         this.initPid = initPid;
         this.gate = new RequestGate(id);
         try {
@@ -55,7 +65,7 @@ final class InitClient implements AutoCloseable {
         if (!Processes.isAlive(initPid)) {
             throw lost(new IOException("process " + initPid + " is gone"));
         }
-        try (NativeFd socket = RootedPath.open(root, Protocol.SOCKET)) {
+        try (NativeFd socket = socket()) {
             UnixStream stream = UnixStream.connect(socket);
             int peer = stream.peerPid();
             if (peer != initPid) {
@@ -66,6 +76,38 @@ final class InitClient implements AutoCloseable {
         } catch (IOException e) {
             throw Processes.isAlive(initPid) ? refused(String.valueOf(e.getMessage()), e) : lost(e);
         }
+    }
+
+    /** The socket; if a program of the sandbox has removed it, pid 1 is told to make it anew. */
+    private NativeFd socket() throws IOException {
+        long deadline = System.nanoTime() + ANEW_WITHIN_NANOS;
+        boolean asked = false;
+        while (true) {
+            try {
+                return RootedPath.open(root, Protocol.SOCKET);
+            } catch (Errno e) {
+                if (e.number() != Errno.ENOENT || !serving || System.nanoTime() > deadline) {
+                    throw e;
+                }
+                if (!asked) {
+                    LOG.warn("sandbox {} has removed {}; its pid 1 makes it anew", id, Protocol.SOCKET);
+                    Processes.hangUp(initPid);
+                    asked = true;
+                }
+                LockSupport.parkNanos(300_000);
+            }
+        }
+    }
+
+    /** Whether pid 1 answers; throws what a request would. */
+    void ping(long deadline) throws IOException {
+        try (InitConnection connection = connect()) {
+            connection.send(Protocol.PING, new byte[0]);
+            connection.expect(
+                    Protocol.PONG, deadline, ErrorCode.SANDBOX_START_FAILED, "sandbox " + id + " is not ready");
+            connection.awaitEnd();
+        }
+        serving = true;
     }
 
     /** See {@link SandboxFactory.RunningSandbox#beforeRequests}. */

@@ -21,6 +21,8 @@ import java.util.function.Function;
 final class InitSandbox implements SandboxFactory.RunningSandbox {
     private static final Duration FILE_PATIENCE = Duration.ofMinutes(2);
 
+    private static final long ANSWERS_WITHIN_NANOS = 10_000_000_000L;
+
     private final String id;
     private final SandboxProcesses processes;
     private final InitClient client;
@@ -37,6 +39,20 @@ final class InitSandbox implements SandboxFactory.RunningSandbox {
     @Override
     public String id() {
         return id;
+    }
+
+    @Override
+    public void ensureReachable() {
+        try {
+            client.ping(System.nanoTime() + ANSWERS_WITHIN_NANOS);
+        } catch (IOException e) {
+            throw CrabException.of(
+                    ErrorCode.CONTROL_SOCKET_REFUSED,
+                    "sandbox " + id + " cannot be committed",
+                    "its pid 1 does not answer: " + e.getMessage(),
+                    "restore the last checkpoint",
+                    e);
+        }
     }
 
     @Override

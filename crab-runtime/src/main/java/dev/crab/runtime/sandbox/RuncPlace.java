@@ -3,6 +3,7 @@ package dev.crab.runtime.sandbox;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.os.Cgroup;
+import dev.crab.runtime.os.Cgroups;
 import dev.crab.runtime.os.Mounts;
 import dev.crab.runtime.os.NetNamespace;
 import dev.crab.runtime.os.Processes;
@@ -19,23 +20,28 @@ final class RuncPlace implements SandboxFactory.Place {
     private static final long SERVES_WITHIN_NANOS = 10_000_000_000L;
     private static final int RUNC_SECONDS = 30;
 
+    /** Until the sandbox serves, so many tasks more may be in it: whoever builds it, and a sandbox may have been saved at its limit. */
+    static final int BUILDERS = 32;
+
     private final String id;
     private final SandboxSpec spec;
     private final Volume volume;
     private final Path lower;
     private final RunFiles files;
+    private final Cgroups cgroups;
     private final Cgroup cgroup;
     private int initPid;
     private boolean mounted;
     private boolean closed;
 
-    RuncPlace(String id, SandboxSpec spec, Volume volume, Path lower, RunFiles files, Cgroup cgroup) {
+    RuncPlace(String id, SandboxSpec spec, Volume volume, Path lower, RunFiles files, Cgroups cgroups) {
         this.id = id;
         this.spec = spec;
         this.volume = volume;
         this.lower = lower;
         this.files = files;
-        this.cgroup = cgroup;
+        this.cgroups = cgroups;
+        this.cgroup = cgroups.group(id);
     }
 
     @Override
@@ -85,7 +91,7 @@ final class RuncPlace implements SandboxFactory.Place {
             RunFiles.deleteTree(files.bundle());
             RunFiles.deleteTree(files.runcState());
             cgroup.add(pid);
-            return running(pid);
+            return running(pid, false);
         } catch (IOException e) {
             throw startFailed(String.valueOf(e.getMessage()), e);
         }
@@ -147,28 +153,26 @@ final class RuncPlace implements SandboxFactory.Place {
                         "process " + pid + " is not in its cgroup",
                         "restore again; if it happens again, restore an earlier generation");
             }
-            return running(pid);
+            return running(pid, true);
         } catch (IOException e) {
             throw CrabException.io("taking over sandbox " + id, e);
         }
     }
 
     /** Waits until pid 1 answers, which proves that the right process serves the socket. */
-    private SandboxFactory.RunningSandbox running(int pid) throws IOException {
+    private SandboxFactory.RunningSandbox running(int pid, boolean restored) throws IOException {
         synchronized (this) {
             initPid = pid;
         }
         Processes.preferToSpare(pid);
-        InitClient client = new InitClient(id, pid);
+        cgroups.limitProcesses(id, spec.pidLimit());
+        InitClient client = new InitClient(id, pid, restored);
         boolean serves = false;
         try {
             long deadline = System.nanoTime() + SERVES_WITHIN_NANOS;
             while (!serves) {
-                try (InitConnection connection = client.connect()) {
-                    connection.send(Protocol.PING, new byte[0]);
-                    connection.expect(
-                            Protocol.PONG, deadline, ErrorCode.SANDBOX_START_FAILED, "sandbox " + id + " is not ready");
-                    connection.awaitEnd();
+                try {
+                    client.ping(deadline);
                     serves = true;
                 } catch (CrabException e) {
                     if (e.code() != ErrorCode.CONTROL_SOCKET_REFUSED || System.nanoTime() > deadline) {

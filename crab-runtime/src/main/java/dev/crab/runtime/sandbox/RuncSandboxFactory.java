@@ -50,9 +50,9 @@ public final class RuncSandboxFactory implements SandboxFactory {
         boolean made = false;
         try {
             NetNamespace.create(files.networkNamespace());
-            cgroups.create(id, spec.memoryLimit(), spec.pidLimit());
+            cgroups.create(id, spec.memoryLimit(), spec.pidLimit() + RuncPlace.BUILDERS);
             made = true;
-            return new RuncPlace(id, spec, volume, lower, files, cgroup);
+            return new RuncPlace(id, spec, volume, lower, files, cgroups);
         } catch (IOException e) {
             throw CrabException.io("a place for sandbox " + id + " could not be made", e);
         } finally {

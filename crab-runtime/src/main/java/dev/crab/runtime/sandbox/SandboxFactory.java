@@ -68,6 +68,14 @@ public interface SandboxFactory {
         Hold hold();
 
         /**
+         * Makes sure that pid 1 can be reached: what cannot be reached must not be committed, for nobody could use it when it is back.
+         * Its socket is made anew where a program of the sandbox has removed it.
+         *
+         * @throws dev.crab.runtime.error.CrabException SANDBOX_LOST, CONTROL_SOCKET_REFUSED
+         */
+        void ensureReachable();
+
+        /**
          * From now on the action runs before each request, in its thread, but for those of who holds the sandbox. What it throws comes out
          * of the request, which then is not made.
          */

@@ -121,6 +121,7 @@ final class TurnCommitter {
         // another thread did in
         // between would be in neither this turn nor the next.
         try (SandboxFactory.Hold held = sandbox.hold()) {
+            sandbox.ensureReachable();
             return commit(turn, position, held);
         }
     }

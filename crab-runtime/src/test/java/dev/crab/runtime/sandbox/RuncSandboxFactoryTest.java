@@ -329,7 +329,7 @@ class RuncSandboxFactoryTest {
     void garbageAndFloods_doNotHarmPidOne() throws Exception {
         SandboxFactory.RunningSandbox sandbox = fixture.start();
         java.util.Random random = new java.util.Random(3);
-        try (InitClient client = new InitClient("raw", sandbox.processes().initPid())) {
+        try (InitClient client = new InitClient("raw", sandbox.processes().initPid(), true)) {
             for (int round = 0; round < 300; round++) {
                 try (InitConnection connection = client.connect()) {
                     byte[] body = new byte[random.nextInt(3000)];
@@ -367,7 +367,7 @@ class RuncSandboxFactoryTest {
     @Test
     void hostThatReadsSlowly_makesTheCommandWait_notPidOneGrow() throws Exception {
         SandboxFactory.RunningSandbox sandbox = fixture.start();
-        try (InitClient client = new InitClient("raw", sandbox.processes().initPid());
+        try (InitClient client = new InitClient("raw", sandbox.processes().initPid(), true);
                 InitConnection connection = client.connect()) {
             byte[] strings = String.join("\0", "/", "head", "-c", "200000000", "/dev/zero", "PATH=/usr/bin", "")
                     .getBytes(StandardCharsets.UTF_8);

@@ -103,7 +103,11 @@ final class SessionFixture implements AutoCloseable {
     }
 
     SandboxSession open(String id) {
-        return runtime.open(id, spec());
+        return open(id, spec());
+    }
+
+    SandboxSession open(String id, SandboxSpec spec) {
+        return runtime.open(id, spec);
     }
 
     static ObjectNode position(long n) {
