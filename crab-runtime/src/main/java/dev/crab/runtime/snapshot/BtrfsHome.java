@@ -68,15 +68,17 @@ record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
             try {
                 ensureRoom(bytes);
                 return;
-            } catch (CrabException e) {
-                if (e.code() != ErrorCode.DISK_FULL || System.nanoTime() > deadline) {
-                    throw e;
+            } catch (CrabException full) {
+                if (full.code() != ErrorCode.DISK_FULL || System.nanoTime() > deadline) {
+                    throw full;
                 }
-            }
-            try {
-                Btrfs.sync(directory);
-            } catch (IOException e) {
-                throw CrabException.io("free space of " + directory + " cannot be told", e);
+                try {
+                    Btrfs.sync(directory);
+                } catch (IOException e) {
+                    // Its file cannot grow, so that there is nothing to wait for.
+                    full.addSuppressed(e);
+                    throw full;
+                }
             }
             LockSupport.parkNanos(250_000_000);
         }
