@@ -38,10 +38,6 @@ record Crash(
         String failure) {
     /** Whether everything was as it was, at the turn at which it should be. */
     boolean correct() {
-        return failure.isEmpty()
-                && recovered == target
-                && state.isEmpty()
-                && chat.isEmpty()
-                && probe.isEmpty();
+        return failure.isEmpty() && recovered == target && state.isEmpty() && chat.isEmpty() && probe.isEmpty();
     }
 }

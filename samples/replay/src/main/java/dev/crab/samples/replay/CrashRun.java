@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.crab.samples.common.Events;
 import dev.crab.samples.replay.SandboxState.Differences;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -27,6 +29,7 @@ import org.jspecify.annotations.Nullable;
 final class CrashRun {
     private static final long PATIENCE_SECONDS = 900;
     private static final long COMMIT_SECONDS = 60;
+    private static final int LOG_LENGTH = 4000;
 
     /** How far apart the two looks at a sandbox are that tell what moves by itself. */
     private static final long MOVE_MILLIS = 1100;
@@ -202,7 +205,8 @@ final class CrashRun {
     }
 
     private Happening.@Nullable Asked pass(Happening.Asked asked) throws IOException, InterruptedException {
-        if (!found.containsKey(asked.turn()) && stops.values().stream().anyMatch(stop -> stop.kind() != CrashKind.BOUNDARY)) {
+        if (!found.containsKey(asked.turn())
+                && stops.values().stream().anyMatch(stop -> stop.kind() != CrashKind.BOUNDARY)) {
             note(asked); // a kill further on may bring it back to here
         }
         asked.release().countDown();
@@ -293,7 +297,8 @@ final class CrashRun {
             return null;
         }
         Differences differences = differences(target);
-        List<String> chat = differences(Objects.requireNonNull(found.get(target)).chat(), results(back));
+        List<String> chat =
+                differences(Objects.requireNonNull(found.get(target)).chat(), results(back));
         String probe = "";
         Happening.Asked goesOn = back;
         long restored = restoreMillis;
@@ -352,7 +357,8 @@ final class CrashRun {
             Differences differences,
             List<String> chat,
             String probe,
-            long down) {
+            long down)
+            throws IOException {
         crashes.add(new Crash(
                 policy,
                 trajectory.id(),
@@ -369,10 +375,17 @@ final class CrashRun {
                 probed() && kind == CrashKind.BOUNDARY,
                 restoreMillis,
                 down,
-                recovered < 0 ? (failure.isEmpty() ? "it ended" : failure) : ""));
+                recovered < 0 ? (failure.isEmpty() ? "it ended" : failure) + log() : ""));
     }
 
-    private void finish(Happening.Asked asked) throws InterruptedException {
+    /** The end of what the JVMs have said beside events. */
+    private String log() throws IOException {
+        Path file = lab.log(name);
+        String text = Files.exists(file) ? Files.readString(file) : "";
+        return "\n" + text.substring(Math.max(0, text.length() - LOG_LENGTH));
+    }
+
+    private void finish(Happening.Asked asked) throws IOException, InterruptedException {
         asked.release().countDown();
         Happening.Asked next = next();
         while (next != null) {

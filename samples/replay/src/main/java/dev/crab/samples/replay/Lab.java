@@ -15,6 +15,7 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
@@ -33,8 +34,11 @@ final class Lab implements AutoCloseable {
     private final CrabRuntime runtime = CrabRuntime.builder().build();
     private final PlainStore store = new PlainStore(data);
     private final AtomicInteger runs = new AtomicInteger();
-    private final String prefix = "replay-" + Long.toString(ProcessHandle.current().pid(), 36) + "-"
-            + Long.toString(System.currentTimeMillis(), 36) + "-";
+    private final Map<String, String> present = new ConcurrentHashMap<>();
+    private final Thread interruption = new Thread(this::interrupted, "replay-clean-up");
+    private final String prefix =
+            "replay-" + Long.toString(ProcessHandle.current().pid(), 36) + "-"
+                    + Long.toString(System.currentTimeMillis(), 36) + "-";
 
     /**
      * Makes it.
@@ -49,6 +53,7 @@ final class Lab implements AutoCloseable {
         copies.forEach((to, from) -> this.copies.put(to, from.toAbsolutePath().toString()));
         this.speed = speed;
         this.err = err;
+        Runtime.getRuntime().addShutdownHook(interruption);
     }
 
     double speed() {
@@ -89,6 +94,7 @@ final class Lab implements AutoCloseable {
     /** Starts a JVM of agents. */
     LiveJvm start(String name, AgentPlan plan, Consumer<Events.Event> listener, Consumer<Integer> ended)
             throws IOException {
+        plan.agents().forEach(agent -> present.put(agent.name(), plan.policy()));
         Path file = place(name).resolve("plan.json");
         plan.write(file);
         List<String> command = new ArrayList<>(jvm.command(
@@ -110,6 +116,7 @@ final class Lab implements AutoCloseable {
     /** Removes what an agent has left on the disk. Its JVM must have ended. */
     void remove(String policy, String name) throws IOException {
         model.forget(name);
+        present.remove(name);
         if (policy.equals(Policies.CRAB)) {
             try {
                 runtime.delete(name);
@@ -130,8 +137,29 @@ final class Lab implements AutoCloseable {
         }
     }
 
+    private void interrupted() {
+        LiveJvm.stopAll();
+        try {
+            for (Map.Entry<String, String> agent : present.entrySet()) {
+                remove(agent.getValue(), agent.getKey());
+            }
+            release();
+        } catch (IOException e) {
+            say("not everything could be removed: " + e);
+        }
+    }
+
     @Override
     public void close() throws IOException {
+        try {
+            Runtime.getRuntime().removeShutdownHook(interruption);
+        } catch (IllegalStateException e) {
+            return; // the JVM is being ended, and the hook at work
+        }
+        release();
+    }
+
+    private void release() throws IOException {
         model.close();
         store.dropGrounds();
         store.close();

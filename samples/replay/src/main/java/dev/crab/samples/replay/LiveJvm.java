@@ -17,12 +17,7 @@ import java.util.function.Consumer;
 final class LiveJvm implements AutoCloseable {
     private static final Set<Process> RUNNING = ConcurrentHashMap.newKeySet();
 
-    static {
-        // A driver that is interrupted must not leave agents behind.
-        Runtime.getRuntime()
-                .addShutdownHook(new Thread(
-                        () -> RUNNING.forEach(process -> process.toHandle().destroyForcibly())));
-    }
+    private static volatile boolean stopped;
 
     private final Process process;
     private final Thread reader;
@@ -40,6 +35,9 @@ final class LiveJvm implements AutoCloseable {
                 .redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
                 .start();
         RUNNING.add(process);
+        if (stopped) {
+            process.toHandle().destroyForcibly();
+        }
         reader = new Thread(() -> read(log, listener, ended), "jvm-" + process.pid());
         reader.setDaemon(true);
         reader.start();
@@ -59,6 +57,15 @@ final class LiveJvm implements AutoCloseable {
             Thread.currentThread().interrupt();
         } finally {
             RUNNING.remove(process);
+        }
+    }
+
+    /** Kills all that run, waits until they are gone, and lets no other start. For a driver that is interrupted. */
+    static void stopAll() {
+        stopped = true;
+        for (Process process : RUNNING) {
+            process.toHandle().destroyForcibly();
+            process.onExit().join();
         }
     }
 

@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -72,8 +73,8 @@ final class MeasuredRun {
             if (!answer.equals(last) || turns.size() != trajectory.turns()) {
                 throw new IOException(trajectory.id() + " with " + policy + " did not run to its end: "
                         + (failure.isEmpty()
-                                ? "it reported " + turns.size() + " of " + trajectory.turns() + " turns, its answer is \""
-                                        + answer + "\""
+                                ? "it reported " + turns.size() + " of " + trajectory.turns()
+                                        + " turns, its answer is \"" + answer + "\""
                                 : failure));
             }
             long waited = 0;
@@ -143,7 +144,7 @@ final class MeasuredRun {
             process.awaitEnd();
             List<Measured> results = new ArrayList<>();
             for (AgentPlan.Agent plan : plans) {
-                results.add(agents.get(plan.name()).result(number, plans.size()));
+                results.add(Objects.requireNonNull(agents.get(plan.name())).result(number, plans.size()));
             }
             return results;
         } catch (IOException e) {

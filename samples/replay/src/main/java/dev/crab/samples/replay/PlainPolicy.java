@@ -63,7 +63,9 @@ final class PlainPolicy implements Policy {
             Files.deleteIfExists(PlainStore.chat(agent)); // only a chat without a sandbox would be left of it
         }
         if (saved != null && saved.image() != null) {
-            sandbox = Objects.requireNonNull(engine).restore(id, spec, saved.image(), processes -> {}).sandbox();
+            sandbox = Objects.requireNonNull(engine)
+                    .restore(id, spec, saved.image(), processes -> {})
+                    .sandbox();
         } else {
             Volume volume = saved != null
                     ? store.snapshots.createVolume(id, store.snapshots.find(saved.snapshot()))

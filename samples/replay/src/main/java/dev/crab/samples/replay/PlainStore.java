@@ -77,8 +77,7 @@ final class PlainStore implements AutoCloseable {
 
     /** Puts the chat back to that of the saved turn. */
     static void restoreChat(AgentPlan.Agent agent, Saved saved) throws IOException {
-        Files.copy(
-                agent.place().resolve(saved.turn() + "." + CHAT), chat(agent), StandardCopyOption.REPLACE_EXISTING);
+        Files.copy(agent.place().resolve(saved.turn() + "." + CHAT), chat(agent), StandardCopyOption.REPLACE_EXISTING);
     }
 
     private static void flush(Path path) throws IOException {

@@ -1,10 +1,12 @@
 package dev.crab.samples.replay;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /** The policies by their labels. */
 final class Policies {
@@ -25,7 +27,10 @@ final class Policies {
         List<String> here = new ArrayList<>();
         for (String policy : wanted) {
             if (policy.equals(PODMAN)) {
-                results.note("podman: absent, and so not measured: no program of that name is in PATH");
+                boolean there = Stream.of(System.getenv("PATH").split(":", -1))
+                        .anyMatch(directory -> Files.isExecutable(Path.of(directory, PODMAN)));
+                results.note("podman: not measured: "
+                        + (there ? "Crab has no such policy yet" : "absent, no program of that name is in PATH"));
             } else if (ALL.contains(policy)) {
                 here.add(policy);
             } else {

@@ -34,14 +34,13 @@ final class RecordedTools {
             @P(value = "the passage to replace", required = false) @Nullable String old,
             @P(value = "the line behind which to put the text", required = false) @Nullable Integer line) {
         String written = text == null ? "" : text;
-        return bound(
-                calls.make(
-                        switch (command) {
-                            case "create" -> new Recording.Create(path, written);
-                            case "str_replace" -> new Recording.Replace(path, old == null ? "" : old, written);
-                            case "insert" -> new Recording.Insert(path, line == null ? 0 : line, written);
-                            default -> new Recording.View(path);
-                        }));
+        return bound(calls.make(
+                switch (command) {
+                    case "create" -> new Recording.Create(path, written);
+                    case "str_replace" -> new Recording.Replace(path, old == null ? "" : old, written);
+                    case "insert" -> new Recording.Insert(path, line == null ? 0 : line, written);
+                    default -> new Recording.View(path);
+                }));
     }
 
     private static String bound(String text) {

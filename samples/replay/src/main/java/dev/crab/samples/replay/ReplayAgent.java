@@ -9,7 +9,6 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -25,8 +24,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * its end, however it came, ends the JVM.
  */
 final class ReplayAgent {
-    private static final Duration PROBE_TIMEOUT = Duration.ofSeconds(90);
-
     private final Events events = new Events(System.out);
     private final Map<String, Policy.Life> lives = new ConcurrentHashMap<>();
     private final Map<String, Recording> recordings = new ConcurrentHashMap<>();
@@ -67,8 +64,7 @@ final class ReplayAgent {
                     agent, recording, row -> events.emit("turn", Map.of("agent", agent.name(), "row", row)))) {
                 long millis = (System.nanoTime() - begin) / 1_000_000;
                 lives.put(agent.name(), life);
-                events.emit(
-                        "opened", Map.of("agent", agent.name(), "turn", life.recovered(), "restoreMillis", millis));
+                events.emit("opened", Map.of("agent", agent.name(), "turn", life.recovered(), "restoreMillis", millis));
                 opened.await();
                 Thread.sleep(delay);
                 events.emit("finished", Map.of("agent", agent.name(), "answer", life.work()));
@@ -104,7 +100,7 @@ final class ReplayAgent {
                     : life.sandbox()
                             .exec(ExecRequest.of("/bin/bash", "-c", recording.probe())
                                     .withWorkingDirectory(recording.directory())
-                                    .withTimeout(PROBE_TIMEOUT))
+                                    .withTimeout(recording.timeout()))
                             .text();
         } catch (RuntimeException | Error e) {
             answer = "(failed: " + e.getMessage() + ")";

@@ -170,10 +170,7 @@ final class ReplayModel implements AutoCloseable {
                     .put("text", replace.text());
         }
         if (call instanceof Recording.Insert insert) {
-            return arguments
-                    .put("command", "insert")
-                    .put("line", insert.line())
-                    .put("text", insert.text());
+            return arguments.put("command", "insert").put("line", insert.line()).put("text", insert.text());
         }
         return arguments.put("command", "view");
     }

@@ -15,8 +15,10 @@ final class ReportTable {
     static List<String> lines(JsonNode json) {
         List<String> lines = new ArrayList<>();
         JsonNode circumstances = json.path("circumstances");
-        circumstances.fieldNames().forEachRemaining(name -> lines.add(
-                name + ": " + circumstances.path(name).asText()));
+        circumstances
+                .fieldNames()
+                .forEachRemaining(
+                        name -> lines.add(name + ": " + circumstances.path(name).asText()));
         recovery(json, lines);
         cost(json, lines);
         json.path("notes").forEach(note -> lines.add(note.asText()));
@@ -28,7 +30,17 @@ final class ReportTable {
     private static void recovery(JsonNode json, List<String> lines) {
         List<String[]> rows = new ArrayList<>();
         rows.add(new String[] {
-            "policy", "category", "crashes", "correct", "share", "sandbox", "chat", "probe", "restore ms", "p95", "down ms"
+            "policy",
+            "category",
+            "crashes",
+            "correct",
+            "share",
+            "sandbox",
+            "chat",
+            "probe",
+            "restore ms",
+            "p95",
+            "down ms"
         });
         for (JsonNode summary : json.path("summaries")) {
             JsonNode recovery = summary.path("recovery");
@@ -41,7 +53,8 @@ final class ReportTable {
                     percent(recovery.path("share"), 1),
                     recovery.path("sandbox").asText(),
                     recovery.path("chat").asText(),
-                    recovery.path("probe").asText() + "/" + recovery.path("probed").asText(),
+                    recovery.path("probe").asText() + "/"
+                            + recovery.path("probed").asText(),
                     number(recovery.path("restoreMillis").path("median"), 0),
                     number(recovery.path("restoreMillis").path("p95"), 0),
                     number(recovery.path("downMillis").path("median"), 0)
@@ -81,7 +94,11 @@ final class ReportTable {
                     summary.path("category").asText(),
                     cost.path("turns").asText(),
                     percent(cost.path("skippedShare"), 0),
-                    format(1, cost.path("bytes").asDouble() / 1000 / Math.max(1, cost.path("turns").asInt())),
+                    format(
+                            1,
+                            cost.path("bytes").asDouble()
+                                    / 1000
+                                    / Math.max(1, cost.path("turns").asInt())),
                     percent(cost.path("bytesOverFull"), 1),
                     number(cost.path("wallOverNone"), 4),
                     each.isMissingNode() ? "" : number(each.path("min"), 3) + ".." + number(each.path("max"), 3),
@@ -96,7 +113,11 @@ final class ReportTable {
                             1,
                             cost.path("jvmCpuMillisPerTurn").asDouble()
                                     + cost.path("sandboxCpuMillisPerTurn").asDouble()),
-                    format(0, (cost.path("jvmPeakBytes").asDouble() + cost.path("sandboxPeakBytes").asDouble()) / 1e6)
+                    format(
+                            0,
+                            (cost.path("jvmPeakBytes").asDouble()
+                                            + cost.path("sandboxPeakBytes").asDouble())
+                                    / 1e6)
                 });
             }
         }
@@ -107,13 +128,16 @@ final class ReportTable {
         int more = 0;
         int shown = 0;
         for (JsonNode crash : json.path("crashes")) {
-            if (crash.path("correct").asBoolean() || !crash.path("policy").asText().equals(Policies.CRAB)) {
+            if (crash.path("correct").asBoolean()
+                    || !crash.path("policy").asText().equals(Policies.CRAB)) {
                 continue;
             }
             if (shown++ < SHOWN) {
                 lines.add("NOT AS BEFORE: " + crash.path("trajectory").asText() + ", killed at "
-                        + crash.path("kind").asText() + " behind turn " + crash.path("turn").asText() + ", back at "
-                        + crash.path("recovered").asText() + " instead of " + crash.path("target").asText());
+                        + crash.path("kind").asText() + " behind turn "
+                        + crash.path("turn").asText() + ", back at "
+                        + crash.path("recovered").asText() + " instead of "
+                        + crash.path("target").asText());
                 for (String part : List.of("failure", "probe")) {
                     if (!crash.path(part).asText().isEmpty()) {
                         lines.add("  " + part + ": " + excerpt(crash.path(part).asText()));
@@ -121,7 +145,8 @@ final class ReportTable {
                 }
                 for (String part : List.of("state", "chat")) {
                     for (int i = 0; i < Math.min(6, crash.path(part).size()); i++) {
-                        lines.add("  " + part + ": " + excerpt(crash.path(part).path(i).asText()));
+                        lines.add("  " + part + ": "
+                                + excerpt(crash.path(part).path(i).asText()));
                     }
                 }
             } else {

@@ -71,8 +71,7 @@ final class Results {
         root.set("failures", Json.tree(failures));
         root.set("measured", Json.tree(measured));
         ArrayNode list = root.putArray("crashes");
-        crashes.forEach(
-                crash -> list.add(((ObjectNode) Json.tree(crash)).put("correct", crash.correct())));
+        crashes.forEach(crash -> list.add(((ObjectNode) Json.tree(crash)).put("correct", crash.correct())));
         return root;
     }
 

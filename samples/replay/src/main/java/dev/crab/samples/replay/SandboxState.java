@@ -2,7 +2,6 @@ package dev.crab.samples.replay;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeSet;
@@ -66,7 +65,8 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
         List<String> wrong = new ArrayList<>();
         List<String> moved = new ArrayList<>();
         Predicate<String> moving = hasSurvivors()
-                ? path -> isNew(files.get(path), boundary) || isNew(later.files.get(path), boundary)
+                ? path -> isNew(files.get(path), boundary)
+                        || isNew(later.files.get(path), boundary)
                         || written(back.files.get(path), opened)
                 : path -> false;
         TreeSet<String> paths = new TreeSet<>(files.keySet());
@@ -85,15 +85,24 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
             Task there = back.processes.get(pid);
             if (here == null || there == null || !here.what.equals(there.what)) {
                 boolean goesByItself = here == null
-                        ? processes.containsKey(Objects.requireNonNull(there).parent) && there.parent != 1
+                        ? there != null && there.parent != 1 && processes.containsKey(there.parent)
                         : !here.equals(later.processes.get(pid))
-                                || (there == null && later.bringsForth(here.parent, this));
+                                || (there == null
+                                        && (later.bringsForth(here.parent, this) || back.hasAnother(here, this)));
                 (goesByItself ? moved : wrong)
                         .add("process " + pid + ": " + (here == null ? "none" : here.what) + " -> "
                                 + (there == null ? "none" : there.what));
             }
         }
         return new Differences(wrong, moved);
+    }
+
+    /** Whether a process like that one is here that was not there before: its parent has begun the next one. */
+    private boolean hasAnother(Task task, SandboxState before) {
+        return task.parent != 1
+                && processes.entrySet().stream()
+                        .anyMatch(entry -> !before.processes.containsKey(entry.getKey())
+                                && entry.getValue().what.equals(task.what));
     }
 
     /** Whether a process had children in only one of two states. */
@@ -127,6 +136,8 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
         if (!here.what.equals(there.what)) {
             return path + ": " + here.what + " -> " + there.what;
         }
-        return times && here.modified != there.modified && !FURNITURE.contains(path) ? path + ": other time of modification" : "";
+        return times && here.modified != there.modified && !FURNITURE.contains(path)
+                ? path + ": other time of modification"
+                : "";
     }
 }

@@ -181,7 +181,8 @@ final class SandboxView {
 
     /** An inode that did not change has the content that it had. */
     private String digest(Path path, Map<String, Object> unix, long modified, long changed) throws IOException {
-        String inode = unix.get("dev") + " " + unix.get("ino") + " " + unix.get("size") + " " + modified + " " + changed;
+        String inode =
+                unix.get("dev") + " " + unix.get("ino") + " " + unix.get("size") + " " + modified + " " + changed;
         Digested known = digests.get(path.toString());
         if (known != null && known.inode.equals(inode)) {
             return known.digest;

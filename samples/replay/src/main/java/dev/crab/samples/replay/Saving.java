@@ -79,16 +79,15 @@ final class Saving {
         CheckpointImage files = before == null || before.image() == null
                 ? null
                 : new CheckpointImage(null, before.image().files());
-        Captured captured =
-                dumps.capture(sandbox, new CheckpointPlan(id, Effect.FULL, true, files), new FrozenHook() {
-                    @Override
-                    public Effect judge() {
-                        return Effect.FULL;
-                    }
+        Captured captured = dumps.capture(sandbox, new CheckpointPlan(id, Effect.FULL, true, files), new FrozenHook() {
+            @Override
+            public Effect judge() {
+                return Effect.FULL;
+            }
 
-                    @Override
-                    public void taken() {}
-                });
+            @Override
+            public void taken() {}
+        });
         long begin = System.nanoTime();
         Persisted persisted = dumps.persist(captured, turn);
         PlainStore.Saved saved = new PlainStore.Saved(turn, id, persisted.image());

@@ -1,6 +1,7 @@
 package dev.crab.samples.replay;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -23,11 +24,30 @@ final class Summary {
         node.put("crashes", crashes.size());
         node.put("correct", correct);
         node.put("share", (double) correct / crashes.size());
-        node.put("sandbox", crashes.stream().filter(crash -> crash.failure().isEmpty() && crash.state().isEmpty()).count());
-        node.put("chat", crashes.stream().filter(crash -> crash.failure().isEmpty() && crash.chat().isEmpty() && crash.recovered() == crash.target()).count());
+        node.put(
+                "sandbox",
+                crashes.stream()
+                        .filter(crash ->
+                                crash.failure().isEmpty() && crash.state().isEmpty())
+                        .count());
+        node.put(
+                "chat",
+                crashes.stream()
+                        .filter(crash -> crash.failure().isEmpty()
+                                && crash.chat().isEmpty()
+                                && crash.recovered() == crash.target())
+                        .count());
         node.put("probed", crashes.stream().filter(Crash::probed).count());
-        node.put("probe", crashes.stream().filter(crash -> crash.probed() && crash.failure().isEmpty() && crash.probe().isEmpty()).count());
-        node.put("comparedByProbe", crashes.stream().filter(crash -> !crash.moved().isEmpty()).count());
+        node.put(
+                "probe",
+                crashes.stream()
+                        .filter(crash -> crash.probed()
+                                && crash.failure().isEmpty()
+                                && crash.probe().isEmpty())
+                        .count());
+        node.put(
+                "comparedByProbe",
+                crashes.stream().filter(crash -> !crash.moved().isEmpty()).count());
         for (CrashKind kind : CrashKind.values()) {
             List<Crash> of =
                     crashes.stream().filter(crash -> crash.kind() == kind).toList();
@@ -37,7 +57,8 @@ final class Summary {
                         .put("correct", of.stream().filter(Crash::correct).count());
             }
         }
-        List<Crash> back = crashes.stream().filter(crash -> crash.failure().isEmpty()).toList();
+        List<Crash> back =
+                crashes.stream().filter(crash -> crash.failure().isEmpty()).toList();
         quantiles(node, "restoreMillis", back.stream().mapToDouble(Crash::restoreMillis));
         quantiles(node, "downMillis", back.stream().mapToDouble(Crash::downMillis));
     }
@@ -71,39 +92,51 @@ final class Summary {
         }
         ratios(node, runs, none);
         quantiles(node, "exposedMillis", millis(turns, TurnRow::exposed));
-        quantiles(node, "exposedShare", runs.stream()
-                .mapToDouble(run -> (double) sum(run, TurnRow::exposed) / Math.max(1, run.wall())));
+        quantiles(
+                node,
+                "exposedShare",
+                runs.stream().mapToDouble(run -> (double) sum(run, TurnRow::exposed) / Math.max(1, run.wall())));
         quantiles(node, "windowMillis", millis(turns, TurnRow::window));
-        List<TurnRow> captured = turns.stream().filter(turn -> turn.capture() > 0).toList();
+        List<TurnRow> captured =
+                turns.stream().filter(turn -> turn.capture() > 0).toList();
         quantiles(node, "captureMillis", millis(captured, TurnRow::capture));
-        quantiles(node, "freezeMillis", millis(captured.stream().filter(turn -> turn.freeze() > 0).toList(), TurnRow::freeze));
+        quantiles(
+                node,
+                "freezeMillis",
+                millis(captured.stream().filter(turn -> turn.freeze() > 0).toList(), TurnRow::freeze));
         quantiles(node, "persistMillis", millis(captured, TurnRow::persist));
         long all = Math.max(1, turns.size());
-        node.put("jvmCpuMillisPerTurn", runs.stream().mapToLong(Measured::jvmCpu).sum() / MS / all);
-        node.put("sandboxCpuMillisPerTurn", runs.stream().mapToLong(Measured::sandboxCpu).sum() / MS / all);
-        node.put("jvmPeakBytes", runs.stream().mapToLong(Measured::jvmPeak).max().orElse(0));
-        node.put("sandboxPeakBytes", runs.stream().mapToLong(Measured::sandboxPeak).max().orElse(0));
+        node.put(
+                "jvmCpuMillisPerTurn", runs.stream().mapToLong(Measured::jvmCpu).sum() / MS / all);
+        node.put(
+                "sandboxCpuMillisPerTurn",
+                runs.stream().mapToLong(Measured::sandboxCpu).sum() / MS / all);
+        node.put(
+                "jvmPeakBytes", runs.stream().mapToLong(Measured::jvmPeak).max().orElse(0));
+        node.put(
+                "sandboxPeakBytes",
+                runs.stream().mapToLong(Measured::sandboxPeak).max().orElse(0));
     }
 
     /** Each run beside the one of the same trajectory and repetition without protection. */
     private static void ratios(ObjectNode node, List<Measured> runs, List<Measured> none) {
         Map<String, Measured> others = new HashMap<>();
         none.forEach(run -> others.put(key(run), run));
-        List<Measured> paired =
-                runs.stream().filter(run -> others.containsKey(key(run))).toList();
-        if (paired.isEmpty()) {
-            return;
+        long own = 0;
+        long other = 0;
+        List<Double> each = new ArrayList<>();
+        for (Measured run : runs) {
+            Measured beside = others.get(key(run));
+            if (beside != null) {
+                own += run.wall();
+                other += beside.wall();
+                each.add((double) run.wall() / beside.wall());
+            }
         }
-        long own = paired.stream().mapToLong(Measured::wall).sum();
-        long other =
-                paired.stream().mapToLong(run -> others.get(key(run)).wall()).sum();
-        node.put("wallOverNone", (double) own / other);
-        quantiles(
-                node,
-                "wallOverNoneEach",
-                paired.stream()
-                        .mapToDouble(run ->
-                                (double) run.wall() / others.get(key(run)).wall()));
+        if (!each.isEmpty()) {
+            node.put("wallOverNone", (double) own / other);
+            quantiles(node, "wallOverNoneEach", each.stream().mapToDouble(Double::doubleValue));
+        }
     }
 
     private static String key(Measured run) {

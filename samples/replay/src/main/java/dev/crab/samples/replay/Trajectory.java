@@ -17,7 +17,8 @@ import java.util.stream.Stream;
 /** A recorded session with the file that holds it. */
 record Trajectory(Path file, Recording recording) {
     /** Those that Crab ships, in the directory {@code trajectories} of this package. */
-    private static final List<String> SHIPPED = List.of("look-around", "write-report", "counting-repl", "key-value-service");
+    private static final List<String> SHIPPED =
+            List.of("look-around", "write-report", "counting-repl", "key-value-service");
 
     /**
      * Those below a directory, by path.
@@ -44,8 +45,8 @@ record Trajectory(Path file, Recording recording) {
     static void unpackShipped(Path directory) throws IOException {
         Files.createDirectories(directory);
         for (String name : SHIPPED) {
-            try (InputStream in = Objects.requireNonNull(
-                    Trajectory.class.getResourceAsStream("trajectories/" + name + ".json"))) {
+            try (InputStream in =
+                    Objects.requireNonNull(Trajectory.class.getResourceAsStream("trajectories/" + name + ".json"))) {
                 Files.copy(in, directory.resolve(name + ".json"));
             }
         }
