@@ -91,14 +91,18 @@ final class Lab implements AutoCloseable {
         return new AgentPlan(policy, data.toString(), image.toString(), copies, staggerMillis, agents);
     }
 
-    /** Starts a JVM of agents. */
-    LiveJvm start(String name, AgentPlan plan, Consumer<Events.Event> listener, Consumer<Integer> ended)
+    /**
+     * Starts a JVM of agents.
+     *
+     * @param endsItself whether nobody will kill it, so that it can keep its classes for the next ones if none has yet
+     */
+    LiveJvm start(String name, AgentPlan plan, boolean endsItself, Consumer<Events.Event> listener, Consumer<Integer> ended)
             throws IOException {
         plan.agents().forEach(agent -> present.put(agent.name(), plan.policy()));
         Path file = place(name).resolve("plan.json");
         plan.write(file);
         List<String> command = new ArrayList<>(jvm.command(
-                List.of("crab.data=" + data, "crab.enabled=" + plan.policy().equals(Policies.CRAB)), true));
+                List.of("crab.data=" + data, "crab.enabled=" + plan.policy().equals(Policies.CRAB)), endsItself));
         command.add(file.toString());
         return new LiveJvm(command, log(name), listener, ended);
     }

@@ -133,6 +133,7 @@ final class MeasuredRun {
         try (LiveJvm process = lab.start(
                 first,
                 lab.plan(policy, staggerMillis, plans),
+                true,
                 event -> {
                     Agent agent = agents.get(event.body().path("agent").asText());
                     if (agent != null) {
