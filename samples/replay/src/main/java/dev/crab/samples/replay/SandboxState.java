@@ -130,8 +130,11 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
     }
 
     private static String difference(String path, @Nullable Entry here, @Nullable Entry there, boolean times) {
-        if (here == null || there == null) {
-            return path + (here == null ? ": is new: " + there.what : ": is gone: " + here.what);
+        if (here == null) {
+            return there == null ? "" : path + ": is new: " + there.what;
+        }
+        if (there == null) {
+            return path + ": is gone: " + here.what;
         }
         if (!here.what.equals(there.what)) {
             return path + ": " + here.what + " -> " + there.what;

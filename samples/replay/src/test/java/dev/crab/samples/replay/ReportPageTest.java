@@ -53,7 +53,7 @@ class ReportPageTest {
         JsonNode seen = browse(page);
 
         assertThat(seen.path("charts")).hasSize(8);
-        seen.path("charts").fields().forEachRemaining(chart -> {
+        seen.path("charts").properties().forEach(chart -> {
             assertThat(chart.getValue().path("visible").asBoolean())
                     .as(chart.getKey())
                     .isTrue();
