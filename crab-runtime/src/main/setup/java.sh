@@ -115,7 +115,7 @@ setup_maven() {
 BUILT_FILES=(crab-langchain4j/crab-cli/target/crab-cli.classpath samples/quickstart/target/quickstart.classpath
     samples/bench/target/bench.classpath samples/truth/target/truth.classpath
     samples/programs/target/programs.classpath samples/leaks/target/leaks.classpath
-    samples/store/target/store.classpath)
+    samples/store/target/store.classpath samples/replay/target/replay.classpath)
 
 # Whether everything is built and no source has changed since. Directories count below src, so that a deleted file does.
 build_is_current() {

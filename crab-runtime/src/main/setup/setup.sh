@@ -100,6 +100,14 @@ setup_file_systems() {
     install_packages "file systems to test on" "${makers[@]}"
 }
 
+# Only for the tests: one opens the page of `crab bench replay` in a real browser.
+setup_browser() {
+    local browser=()
+
+    have chromium || browser+=(chromium)
+    install_packages "a browser for the tests" "${browser[@]}"
+}
+
 setup_kernel() {
     setup_criu_cache
     setup_cgroup

@@ -185,7 +185,7 @@ public final class CrabRuntime implements AutoCloseable {
      *
      * @throws CrabException CRIU_MISSING
      */
-    static Path criu(CrabConfig config) {
+    public static Path criu(CrabConfig config) {
         if (config.criu().isPresent()) {
             return config.criu().get();
         }

@@ -1,0 +1,28 @@
+package dev.crab.samples.replay;
+
+import java.util.List;
+
+/**
+ * A trajectory that ran to its end without a crash. Durations in nanoseconds.
+ *
+ * @param run number of the repetition, from 1
+ * @param wall from the first request to the last answer
+ * @param waited how much of it the model took
+ * @param turns what was done for each turn
+ * @param jvmCpu processor time of the JVM and of what it started; of a JVM of several agents, each one's share
+ * @param sandboxCpu processor time of the sandbox
+ * @param jvmPeak most memory of the JVM, in bytes
+ * @param sandboxPeak most memory of the sandbox, in bytes
+ */
+record Measured(
+        String policy,
+        String trajectory,
+        String category,
+        int run,
+        long wall,
+        long waited,
+        List<TurnRow> turns,
+        long jvmCpu,
+        long sandboxCpu,
+        long jvmPeak,
+        long sandboxPeak) {}

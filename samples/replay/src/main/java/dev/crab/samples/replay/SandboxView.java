@@ -1,0 +1,202 @@
+package dev.crab.samples.replay;
+
+import dev.crab.runtime.os.Cgroup;
+import dev.crab.runtime.os.Cgroups;
+import dev.crab.runtime.os.ProcFs;
+import dev.crab.samples.replay.SandboxState.Entry;
+import dev.crab.samples.replay.SandboxState.Task;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileTime;
+import java.security.DigestInputStream;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.Map;
+import java.util.Objects;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The host's view of the sandbox of that name: it asks nobody in the sandbox and none of Crab, and works as well when the JVM that owned
+ * the sandbox is dead. Not thread-safe.
+ */
+final class SandboxView {
+    private record Digested(String inode, String digest) {}
+
+    private final Cgroup cgroup;
+    private final Map<String, Digested> digests = new HashMap<>();
+
+    SandboxView(String sandbox) {
+        cgroup = Cgroups.detect().group(sandbox);
+    }
+
+    /** The sandbox's control group. */
+    Cgroup cgroup() {
+        return cgroup;
+    }
+
+    /** Looks at everything. */
+    SandboxState look() throws IOException {
+        SortedMap<Integer, Task> tasks = new TreeMap<>();
+        Path upper = null;
+        for (int pid : cgroup.processes()) {
+            try {
+                Map<String, String> status = ProcFs.status(pid);
+                int inner = ProcFs.innermost(Objects.requireNonNull(status.get("NSpid")));
+                tasks.put(inner, task(pid, status));
+                if (inner == 1) {
+                    upper = upper(pid);
+                }
+            } catch (IOException | NullPointerException e) {
+                // Gone meanwhile.
+            }
+        }
+        if (upper == null) {
+            throw new IOException("no pid 1 is in " + cgroup.unified());
+        }
+        return new SandboxState(files(upper), tasks);
+    }
+
+    private static Task task(int pid, Map<String, String> status) throws IOException {
+        int parent = parent(status);
+        String command = Files.readString(Path.of("/proc/" + pid + "/cmdline"), StandardCharsets.ISO_8859_1)
+                .replace('\0', ' ')
+                .strip();
+        String state = switch (Objects.requireNonNull(status.get("State")).charAt(0)) {
+            case 'T', 't' -> "stopped";
+            case 'Z', 'X' -> "dead";
+            default -> "alive";
+        };
+        String what = "parent " + parent + ", group " + ProcFs.innermost(Objects.requireNonNull(status.get("NSpgid")))
+                + ", session " + ProcFs.innermost(Objects.requireNonNull(status.get("NSsid"))) + ", " + state + ", uid "
+                + status.get("Uid") + ", in " + directory(pid) + ": "
+                + (command.isEmpty() ? status.get("Name") : command);
+        return new Task(what, parent, ProcFs.started(pid).orElse(0));
+    }
+
+    private static int parent(Map<String, String> status) throws IOException {
+        int parent = Integer.parseInt(Objects.requireNonNull(status.get("PPid")));
+        String inner = parent == 0 ? null : ProcFs.status(parent).get("NSpid");
+        return inner == null || !inner.contains("\t") ? 0 : ProcFs.innermost(inner);
+    }
+
+    private static String directory(int pid) {
+        try {
+            return Files.readSymbolicLink(Path.of("/proc/" + pid + "/cwd")).toString();
+        } catch (IOException e) {
+            return "?"; // a dead one has none
+        }
+    }
+
+    /** Where the writable layer of that process's root lies. */
+    private static Path upper(int pid) throws IOException {
+        for (String line : Files.readAllLines(Path.of("/proc/" + pid + "/mountinfo"), StandardCharsets.ISO_8859_1)) {
+            String[] fields = line.split(" ", -1);
+            if (fields[4].equals("/") && line.contains(" - overlay ")) {
+                for (String option : fields[fields.length - 1].split(",", -1)) {
+                    if (option.startsWith("upperdir=")) {
+                        return Path.of(option.substring("upperdir=".length()));
+                    }
+                }
+            }
+        }
+        throw new IOException("the root of process " + pid + " is no overlay");
+    }
+
+    private SortedMap<String, Entry> files(Path upper) throws IOException {
+        SortedMap<String, Entry> files = new TreeMap<>();
+        Files.walkFileTree(upper, new SimpleFileVisitor<>() {
+            @Override
+            public FileVisitResult preVisitDirectory(Path path, BasicFileAttributes attributes) throws IOException {
+                add(path);
+                return FileVisitResult.CONTINUE;
+            }
+
+            @Override
+            public FileVisitResult visitFile(Path path, BasicFileAttributes attributes) throws IOException {
+                add(path);
+                return FileVisitResult.CONTINUE;
+            }
+
+            @Override
+            public FileVisitResult visitFileFailed(Path path, IOException failure) throws IOException {
+                return unlessGone(failure);
+            }
+
+            @Override
+            public FileVisitResult postVisitDirectory(Path path, @Nullable IOException failure) throws IOException {
+                return failure == null ? FileVisitResult.CONTINUE : unlessGone(failure);
+            }
+
+            private void add(Path path) throws IOException {
+                try {
+                    files.put(upper.relativize(path).toString(), entry(path));
+                } catch (NoSuchFileException e) {
+                    // Gone meanwhile.
+                }
+            }
+        });
+        return files;
+    }
+
+    private static FileVisitResult unlessGone(IOException failure) throws IOException {
+        if (failure instanceof NoSuchFileException) {
+            return FileVisitResult.CONTINUE;
+        }
+        throw failure;
+    }
+
+    private Entry entry(Path path) throws IOException {
+        Map<String, Object> unix = Files.readAttributes(path, "unix:*", LinkOption.NOFOLLOW_LINKS);
+        int mode = (int) Objects.requireNonNull(unix.get("mode"));
+        long modified = nanos(unix.get("lastModifiedTime"));
+        long changed = nanos(unix.get("ctime"));
+        String what = Integer.toOctalString(mode) + " " + unix.get("uid") + ":" + unix.get("gid");
+        switch (mode & 0170000) {
+            case 0100000 -> what += " " + unix.get("size") + " " + digest(path, unix, modified, changed);
+            case 0120000 -> what += " " + Files.readSymbolicLink(path);
+            case 0020000, 0060000 -> what += " " + unix.get("rdev");
+            default -> {
+                // A directory's size is the file system's affair; fifos and sockets have nothing more.
+            }
+        }
+        return new Entry(what, modified, changed);
+    }
+
+    private static long nanos(@Nullable Object time) {
+        return ((FileTime) Objects.requireNonNull(time)).to(TimeUnit.NANOSECONDS);
+    }
+
+    /** An inode that did not change has the content that it had. */
+    private String digest(Path path, Map<String, Object> unix, long modified, long changed) throws IOException {
+        String inode =
+                unix.get("dev") + " " + unix.get("ino") + " " + unix.get("size") + " " + modified + " " + changed;
+        Digested known = digests.get(path.toString());
+        if (known != null && known.inode.equals(inode)) {
+            return known.digest;
+        }
+        try {
+            MessageDigest digest = MessageDigest.getInstance("SHA-256");
+            try (InputStream in = new DigestInputStream(Files.newInputStream(path), digest)) {
+                in.transferTo(java.io.OutputStream.nullOutputStream());
+            }
+            String hex = HexFormat.of().formatHex(digest.digest(), 0, 16);
+            digests.put(path.toString(), new Digested(inode, hex));
+            return hex;
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}

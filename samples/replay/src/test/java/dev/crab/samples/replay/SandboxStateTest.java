@@ -1,0 +1,94 @@
+package dev.crab.samples.replay;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.crab.samples.replay.SandboxState.Differences;
+import dev.crab.samples.replay.SandboxState.Entry;
+import dev.crab.samples.replay.SandboxState.Task;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+
+class SandboxStateTest {
+    private static final long BOUNDARY = 1000;
+    private static final long OPENED = 5000;
+    private static final Task INIT = new Task("parent 0: init", 0, 1);
+    private static final Task SERVICE = new Task("parent 1: service", 1, 2);
+
+    private static SandboxState state(Map<String, Entry> files, Map<Integer, Task> tasks) {
+        return new SandboxState(new TreeMap<>(files), new TreeMap<>(tasks));
+    }
+
+    private static Differences compare(SandboxState then, SandboxState later, SandboxState back) {
+        return then.differences(later, BOUNDARY, back, OPENED, true);
+    }
+
+    @Test
+    void sameFilesWithNewInodes_differInNothing() {
+        SandboxState then = state(Map.of("a", new Entry("file x", 10, 10)), Map.of(1, INIT));
+        SandboxState back = state(Map.of("a", new Entry("file x", 10, 6000)), Map.of(1, INIT));
+
+        assertThat(compare(then, then, back)).isEqualTo(Differences.NONE);
+    }
+
+    @Test
+    void otherContent_otherTime_missingAndNewFiles_areWrong() {
+        SandboxState then = state(
+                Map.of(
+                        "content", new Entry("file x", 10, 10),
+                        "time", new Entry("file x", 10, 10),
+                        "gone", new Entry("file x", 10, 10)),
+                Map.of(1, INIT));
+        SandboxState back = state(
+                Map.of(
+                        "content", new Entry("file y", 10, 6000),
+                        "time", new Entry("file x", 11, 6000),
+                        "new", new Entry("file x", 6000, 6000)),
+                Map.of(1, INIT));
+
+        assertThat(compare(then, then, back).wrong()).hasSize(4);
+        assertThat(then.differences(then, BOUNDARY, back, OPENED, false).wrong())
+                .as("without times")
+                .hasSize(3);
+    }
+
+    @Test
+    void whatASurvivorWroteAfterTheBoundary_onlyMoved() {
+        SandboxState then = state(
+                Map.of("log", new Entry("file 7 lines", 1500, 1500), "kept", new Entry("file x", 10, 10)),
+                Map.of(1, INIT, 9, SERVICE));
+        SandboxState back = state(
+                Map.of("log", new Entry("file 6 lines", 900, 6000), "kept", new Entry("file y", 10, 6000)),
+                Map.of(1, INIT, 9, SERVICE));
+
+        Differences differences = compare(then, then, back);
+
+        assertThat(differences.moved()).singleElement().asString().startsWith("log");
+        assertThat(differences.wrong()).singleElement().asString().startsWith("kept");
+    }
+
+    @Test
+    void withoutASurvivor_nothingMovesByItself() {
+        SandboxState then = state(Map.of("log", new Entry("file 7 lines", 1500, 1500)), Map.of(1, INIT));
+        SandboxState back = state(Map.of("log", new Entry("file 6 lines", 900, 6000)), Map.of(1, INIT));
+
+        assertThat(compare(then, then, back).wrong()).hasSize(1);
+    }
+
+    @Test
+    void aLostService_isWrong_butNotAShortLivedChildOfOne() {
+        Task nap = new Task("parent 9: sleep 1", 9, 3);
+        SandboxState then = state(Map.of(), Map.of(1, INIT, 9, SERVICE, 20, nap));
+        SandboxState later = state(Map.of(), Map.of(1, INIT, 9, SERVICE, 21, nap));
+
+        assertThat(compare(then, later, state(Map.of(), Map.of(1, INIT))).wrong())
+                .anySatisfy(line -> assertThat(line).startsWith("process 9"));
+        assertThat(compare(then, later, state(Map.of(), Map.of(1, INIT, 9, SERVICE, 30, nap)))
+                        .wrong())
+                .isEmpty();
+        assertThat(compare(then, then, state(Map.of(), Map.of(1, INIT, 9, SERVICE)))
+                        .wrong())
+                .as("a child that would have stayed")
+                .hasSize(1);
+    }
+}
