@@ -100,7 +100,8 @@ class CrabCliTest {
     @Test
     void missingDataDirectory_isRefusedAndNotMade() {
         Path missing = data.resolve("mistyped");
-        for (String command : List.of("sessions", "verify", "gc", "show one", "timeline one", "stop one", "delete one")) {
+        for (String command :
+                List.of("sessions", "verify", "gc", "show one", "timeline one", "stop one", "delete one")) {
             String[] words = (command + " --data=" + missing).split(" ", -1);
             assertThat(crab(words)).as(command).satisfies(answer -> {
                 assertThat(answer.status()).isEqualTo(1);

@@ -96,7 +96,8 @@ final class Lab implements AutoCloseable {
      *
      * @param endsItself whether nobody will kill it, so that it can keep its classes for the next ones if none has yet
      */
-    LiveJvm start(String name, AgentPlan plan, boolean endsItself, Consumer<Events.Event> listener, Consumer<Integer> ended)
+    LiveJvm start(
+            String name, AgentPlan plan, boolean endsItself, Consumer<Events.Event> listener, Consumer<Integer> ended)
             throws IOException {
         plan.agents().forEach(agent -> present.put(agent.name(), plan.policy()));
         Path file = place(name).resolve("plan.json");
