@@ -1,10 +1,13 @@
 package dev.crab.overlap;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.crab.overlap.schedule.CaptureScheduler;
+import dev.crab.overlap.schedule.LatencyEstimator;
+import dev.crab.overlap.schedule.ScheduledTurn;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
-import dev.crab.runtime.inspector.Effect;
 import dev.crab.runtime.sandbox.Sandbox;
+import dev.crab.runtime.session.Admission;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
 import dev.crab.runtime.session.TurnOutcome;
@@ -44,7 +47,9 @@ public final class TurnCoordinator implements AutoCloseable {
     private final SandboxSession session;
     private final SessionReplay replay;
     private final UncapturedPolicy policy;
-    private final List<TurnListener> listeners;
+    private final TurnReporting reporting;
+    private final @Nullable CaptureScheduler scheduler;
+    private final LatencyEstimator estimator;
     private final LongSupplier clock;
     private final Executor executor;
     private final @Nullable ExecutorService ownExecutor;
@@ -58,36 +63,16 @@ public final class TurnCoordinator implements AutoCloseable {
     private @Nullable Turn turn;
     private @Nullable ObjectNode duePosition;
     private @Nullable LlmWindow window;
-    private @Nullable Report open;
+    private TurnReporting.@Nullable Pending open;
+    private @Nullable ScheduledTurn scheduled;
     private @Nullable CrabException failure;
     private final List<Runnable> afterCommit = new ArrayList<>();
-
-    /** A turn whose report waits for its commit and for its window. */
-    private static final class Report {
-        final long turn;
-        final List<String> tools;
-        final boolean claimedReadOnly;
-        final @Nullable LlmWindow window;
-        final long boundary;
-        long committedAt = -1;
-        long windowClosedAt = -1;
-
-        @Nullable
-        TurnOutcome outcome;
-
-        Report(long turn, List<String> tools, boolean readOnly, @Nullable LlmWindow window, long boundary) {
-            this.turn = turn;
-            this.tools = List.copyOf(tools);
-            this.claimedReadOnly = readOnly;
-            this.window = window;
-            this.boundary = boundary;
-        }
-    }
 
     private TurnCoordinator(Builder builder) {
         this.session = builder.session;
         this.policy = builder.policy;
-        this.listeners = List.copyOf(builder.listeners);
+        this.scheduler = builder.scheduler;
+        this.estimator = scheduler == null ? new LatencyEstimator() : scheduler.estimator();
         this.clock = builder.clock;
         Executor given = builder.executor;
         if (given == null) {
@@ -103,10 +88,11 @@ public final class TurnCoordinator implements AutoCloseable {
             this.ownExecutor = null;
         }
         this.replay = SessionReplay.open(session);
+        this.reporting = new TurnReporting(session.id(), replay, policy, builder.listeners);
     }
 
     /**
-     * A builder. Defaults: policy {@link UncapturedPolicy#FAIL}, no listener, {@link System#nanoTime}, one daemon thread of its own.
+     * A builder. Defaults: policy {@link UncapturedPolicy#FAIL}, no listener, no scheduler, {@link System#nanoTime}, one daemon thread of its own.
      *
      * @param session the session to lead; stays the caller's to close
      */
@@ -159,7 +145,7 @@ public final class TurnCoordinator implements AutoCloseable {
             lock.unlock();
         }
         long waited = clock.getAsLong() - asked;
-        tell(listener -> listener.gateWaited(session.id(), waited));
+        reporting.gateWaited(waited);
         return waited;
     }
 
@@ -182,10 +168,11 @@ public final class TurnCoordinator implements AutoCloseable {
      * same instant.
      *
      * @param position where the layer above stands; the watermark is added to it
+     * @param call what is known of that request
      * @return the window of that request, to be closed when its response is there
      */
-    public LlmWindow boundary(ObjectNode position) {
-        LlmWindow opened = newWindow();
+    public LlmWindow boundary(ObjectNode position, LlmCall call) {
+        LlmWindow opened = newWindow(call);
         lock.lock();
         try {
             reach(position, opened);
@@ -195,9 +182,14 @@ public final class TurnCoordinator implements AutoCloseable {
         return opened;
     }
 
-    private LlmWindow newWindow() {
+    /** As {@link #boundary(ObjectNode, LlmCall)}, of a request of which nothing is known. */
+    public LlmWindow boundary(ObjectNode position) {
+        return boundary(position, LlmCall.UNKNOWN);
+    }
+
+    private LlmWindow newWindow(LlmCall call) {
         LlmWindow[] self = new LlmWindow[1];
-        self[0] = new LlmWindow(clock, at -> windowClosed(self[0], at));
+        self[0] = new LlmWindow(call, estimator, clock, at -> windowClosed(self[0], at));
         return self[0];
     }
 
@@ -280,6 +272,7 @@ public final class TurnCoordinator implements AutoCloseable {
     private void awaitCommit() {
         try {
             while (state == TurnState.COMMITTING) {
+                promote();
                 changed.await();
             }
         } catch (InterruptedException e) {
@@ -299,18 +292,25 @@ public final class TurnCoordinator implements AutoCloseable {
         // sandbox.
         position.put(SessionReplay.WATERMARK, replay.lastSequence());
         tools.forEach(position.putArray("tools")::add);
-        Report report = new Report(current.number(), tools, onlyReadOnly, window, clock.getAsLong());
+        LlmWindow next = window;
+        long now = clock.getAsLong();
+        TurnReporting.Pending report = new TurnReporting.Pending(current.number(), tools, onlyReadOnly, next, now);
+        // Without an LLM call somebody waits for this commit, and for nothing else.
+        ScheduledTurn turnOnHost = scheduler == null
+                ? null
+                : scheduler.turn(session.id(), next == null ? 0 : next.expectedNanos() - now, next == null);
+        scheduled = turnOnHost;
         open = report;
         duePosition = null;
         failure = null;
-        executor.execute(() -> commit(current, position, report));
+        executor.execute(() -> commit(current, position, report, turnOnHost == null ? Admission.FREE : turnOnHost));
     }
 
-    private void commit(Turn current, ObjectNode position, Report report) {
+    private void commit(Turn current, ObjectNode position, TurnReporting.Pending report, Admission admission) {
         TurnOutcome outcome = null;
         CrabException failed = null;
         try {
-            outcome = current.commit(position);
+            outcome = current.commit(position, admission);
         } catch (CrabException e) {
             failed = e;
         } catch (RuntimeException | Error e) {
@@ -325,6 +325,7 @@ public final class TurnCoordinator implements AutoCloseable {
             report.outcome = outcome;
             state = TurnTransitions.next(state, failed == null ? TurnEvent.COMMITTED : TurnEvent.COMMIT_FAILED);
             failure = failed;
+            scheduled = null;
             if (failed == null) {
                 endTurn();
                 finished = completed(report);
@@ -338,9 +339,9 @@ public final class TurnCoordinator implements AutoCloseable {
             lock.unlock();
         }
         if (failed != null) {
-            uncommitted(report, failed);
+            reporting.uncommitted(report, failed);
         } else if (finished != null) {
-            publish(finished);
+            reporting.publish(finished);
         }
         for (Runnable one : then) {
             try {
@@ -363,9 +364,10 @@ public final class TurnCoordinator implements AutoCloseable {
         TurnReport finished = null;
         lock.lock();
         try {
-            Report report = open;
+            TurnReporting.Pending report = open;
             if (report != null && report.window == closed) {
                 report.windowClosedAt = at;
+                promote();
                 finished = completed(report);
             }
             if (window == closed) {
@@ -375,84 +377,23 @@ public final class TurnCoordinator implements AutoCloseable {
             lock.unlock();
         }
         if (finished != null) {
-            publish(finished);
+            reporting.publish(finished);
         }
     }
 
-    /** The report if both its commit and its window are over. */
-    private @Nullable TurnReport completed(Report report) {
-        TurnOutcome outcome = report.outcome;
-        if (outcome == null || (report.window != null && report.windowClosedAt < 0)) {
-            return null;
+    /** Somebody waits for the commit under way. */
+    private void promote() {
+        if (scheduled != null) {
+            scheduled.promote();
         }
-        open = null;
-        long windowEnd = report.window == null ? report.boundary : report.windowClosedAt;
-        long windowNanos = report.window == null ? 0 : windowEnd - report.window.openedNanos();
-        TurnReport finished = new TurnReport(
-                report.turn,
-                report.tools,
-                true,
-                outcome.effects().effect(),
-                outcome.effects().reasons(),
-                outcome.saved(),
-                outcome.bytesWritten(),
-                windowNanos,
-                outcome.captureNanos(),
-                outcome.freezeNanos(),
-                outcome.persistNanos(),
-                Math.max(0, report.committedAt - windowEnd),
-                report.claimedReadOnly && outcome.effects().effect() != Effect.NONE,
-                null);
-        // Under the lock: whoever waits for the commit finds its report.
-        replay.report(finished);
+    }
+
+    private @Nullable TurnReport completed(TurnReporting.Pending report) {
+        TurnReport finished = reporting.completed(report);
+        if (finished != null) {
+            open = null;
+        }
         return finished;
-    }
-
-    private void publish(TurnReport report) {
-        if (report.claimBroken()) {
-            LOG.warn(
-                    "Turn {} of session {} changed the sandbox, though its tools {} are declared read-only",
-                    report.turn(),
-                    session.id(),
-                    report.tools());
-        }
-        tell(listener -> listener.turnReported(session.id(), report));
-    }
-
-    private void uncommitted(Report report, CrabException failed) {
-        if (policy == UncapturedPolicy.CONTINUE_UNPROTECTED) {
-            LOG.warn("Turn {} of session {} goes on unprotected: {}", report.turn, session.id(), failed.getMessage());
-        } else {
-            LOG.error("Turn {} of session {} is not committed: {}", report.turn, session.id(), failed.getMessage());
-        }
-        TurnReport unsaved = new TurnReport(
-                report.turn,
-                report.tools,
-                false,
-                Effect.FULL,
-                List.of(),
-                TurnOutcome.Saved.NOTHING,
-                0,
-                0,
-                0,
-                0,
-                0,
-                Math.max(0, report.committedAt - report.boundary),
-                false,
-                failed.getMessage());
-        replay.report(unsaved);
-        publish(unsaved);
-        tell(listener -> listener.turnUncommitted(session.id(), report.turn, failed));
-    }
-
-    private void tell(Consumer<TurnListener> call) {
-        for (TurnListener listener : listeners) {
-            try {
-                call.accept(listener);
-            } catch (RuntimeException e) {
-                LOG.warn("A turn listener of session {} failed", session.id(), e);
-            }
-        }
     }
 
     /** Waits for a commit under way and releases what belongs to this coordinator; the session stays open. Idempotent. */
@@ -482,6 +423,7 @@ public final class TurnCoordinator implements AutoCloseable {
         private UncapturedPolicy policy = UncapturedPolicy.FAIL;
         private final List<TurnListener> listeners = new ArrayList<>();
         private LongSupplier clock = System::nanoTime;
+        private @Nullable CaptureScheduler scheduler;
         private @Nullable Executor executor;
 
         private Builder(SandboxSession session) {
@@ -497,6 +439,12 @@ public final class TurnCoordinator implements AutoCloseable {
         /** Adds a listener. Default: none. */
         public Builder listener(TurnListener listener) {
             listeners.add(listener);
+            return this;
+        }
+
+        /** By whom commits are scheduled among those of other sandboxes; stays the caller's to close. Default: nobody, none waits. */
+        public Builder scheduler(@Nullable CaptureScheduler value) {
+            scheduler = value;
             return this;
         }
 

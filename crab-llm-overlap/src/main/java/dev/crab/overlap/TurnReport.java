@@ -22,8 +22,10 @@ import org.jspecify.annotations.Nullable;
  * @param saved what was stored for it
  * @param bytes written to the store for it
  * @param windowNanos how long the LLM call was in flight that began at the turn's boundary; 0 if none did
+ * @param captureWaitNanos how long the capture waited for its turn on the host; part of captureNanos
  * @param captureNanos from the boundary until the sandbox ran freely again
  * @param freezeNanos the part of it in which the sandbox was held still
+ * @param persistWaitNanos how long what was captured waited for its turn to be written; part of persistNanos
  * @param persistNanos from then until the commit was durable
  * @param exposedNanos the part of capture and commit that outlasted the window
  * @param claimBroken whether all its tools claimed to be read-only and the inspector found otherwise
@@ -38,8 +40,10 @@ public record TurnReport(
         TurnOutcome.Saved saved,
         long bytes,
         long windowNanos,
+        long captureWaitNanos,
         long captureNanos,
         long freezeNanos,
+        long persistWaitNanos,
         long persistNanos,
         long exposedNanos,
         boolean claimBroken,
@@ -47,6 +51,27 @@ public record TurnReport(
     public TurnReport {
         tools = List.copyOf(tools);
         reasons = List.copyOf(reasons);
+    }
+
+    /** Of a turn that was not committed. */
+    static TurnReport uncommitted(long turn, List<String> tools, long exposedNanos, String failure) {
+        return new TurnReport(
+                turn,
+                tools,
+                false,
+                Effect.FULL,
+                List.of(),
+                TurnOutcome.Saved.NOTHING,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                exposedNanos,
+                false,
+                failure);
     }
 
     /** The report as it is kept in the journal and printed by {@code --json}. */
@@ -67,8 +92,10 @@ public record TurnReport(
         json.put("saved", saved.name())
                 .put("bytes", bytes)
                 .put("windowNanos", windowNanos)
+                .put("captureWaitNanos", captureWaitNanos)
                 .put("captureNanos", captureNanos)
                 .put("freezeNanos", freezeNanos)
+                .put("persistWaitNanos", persistWaitNanos)
                 .put("persistNanos", persistNanos)
                 .put("exposedNanos", exposedNanos)
                 .put("claimBroken", claimBroken);
@@ -104,8 +131,10 @@ public record TurnReport(
                 TurnOutcome.Saved.valueOf(json.path("saved").asText()),
                 json.path("bytes").asLong(),
                 json.path("windowNanos").asLong(),
+                json.path("captureWaitNanos").asLong(),
                 json.path("captureNanos").asLong(),
                 json.path("freezeNanos").asLong(),
+                json.path("persistWaitNanos").asLong(),
                 json.path("persistNanos").asLong(),
                 json.path("exposedNanos").asLong(),
                 json.path("claimBroken").asBoolean(),

@@ -16,55 +16,54 @@ import static dev.crab.overlap.TurnState.QUIET;
 import static dev.crab.overlap.TurnState.RUNNING;
 import static dev.crab.overlap.TurnState.UNCOMMITTED;
 
+import dev.crab.overlap.table.TransitionTable;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
-import java.util.EnumMap;
-import java.util.LinkedHashMap;
-import java.util.Map;
-import java.util.StringJoiner;
 
 /**
  * The turn's state machine as data. What is not in the table must not happen and is refused; the same table draws
  * {@code docs/turn-states.md}.
  */
 final class TurnTransitions {
-    private static final Map<TurnState, Map<TurnEvent, TurnState>> TABLE = new EnumMap<>(TurnState.class);
+    private static final TransitionTable<TurnState, TurnEvent> TABLE =
+            new TransitionTable<>(TurnState.class, TurnEvent.class);
 
     static {
-        row(QUIET)
+        TABLE.row(QUIET)
                 .on(TOOL_STARTS, RUNNING)
                 .on(BOUNDARY, QUIET)
                 .on(GIVEN_UP, QUIET)
                 .on(CLOSE, CLOSED);
-        row(RUNNING)
+        TABLE.row(RUNNING)
                 .on(TOOL_STARTS, RUNNING)
                 .on(TOOL_ENDS, RUNNING)
                 .on(LAST_TOOL_ENDS, OPEN)
                 .on(BOUNDARY, DUE)
                 .on(GIVEN_UP, RUNNING)
                 .on(CLOSE, CLOSED);
-        row(OPEN)
+        TABLE.row(OPEN)
                 .on(TOOL_STARTS, RUNNING)
                 .on(BOUNDARY, COMMITTING)
                 .on(GIVEN_UP, QUIET)
                 .on(CLOSE, CLOSED);
-        row(DUE).on(TOOL_STARTS, DUE)
+        TABLE.row(DUE)
+                .on(TOOL_STARTS, DUE)
                 .on(TOOL_ENDS, DUE)
                 .on(LAST_TOOL_ENDS, COMMITTING)
                 .on(BOUNDARY, DUE)
                 .on(GIVEN_UP, DUE)
                 .on(CLOSE, CLOSED);
-        row(COMMITTING)
+        TABLE.row(COMMITTING)
                 .on(BOUNDARY, COMMITTING)
                 .on(COMMITTED, QUIET)
                 .on(COMMIT_FAILED, UNCOMMITTED)
                 .on(GIVEN_UP, COMMITTING);
-        row(UNCOMMITTED)
+        TABLE.row(UNCOMMITTED)
                 .on(TOOL_STARTS, RUNNING)
                 .on(BOUNDARY, COMMITTING)
                 .on(GIVEN_UP, QUIET)
                 .on(CLOSE, CLOSED);
-        row(CLOSED).on(CLOSE, CLOSED).on(GIVEN_UP, CLOSED);
+        TABLE.row(CLOSED).on(CLOSE, CLOSED).on(GIVEN_UP, CLOSED);
     }
 
     private TurnTransitions() {}
@@ -75,52 +74,16 @@ final class TurnTransitions {
      * @throws CrabException INTERNAL if the event must not happen in that state
      */
     static TurnState next(TurnState state, TurnEvent event) {
-        TurnState next = TABLE.getOrDefault(state, Map.of()).get(event);
-        if (next == null) {
-            throw CrabException.of(
-                    ErrorCode.INTERNAL,
-                    "the turn cannot go on",
-                    event + " must not happen while the session is " + state,
-                    state == CLOSED ? "open the session again" : "report this");
-        }
-        return next;
+        return TABLE.next(state, event)
+                .orElseThrow(() -> CrabException.of(
+                        ErrorCode.INTERNAL,
+                        "the turn cannot go on",
+                        event + " must not happen while the session is " + state,
+                        state == CLOSED ? "open the session again" : "report this"));
     }
 
     /** The table as a mermaid state diagram. */
     static String diagram() {
-        StringBuilder text = new StringBuilder("stateDiagram-v2\n    [*] --> QUIET\n");
-        for (TurnState state : TurnState.values()) {
-            text.append("    ")
-                    .append(state)
-                    .append(" : ")
-                    .append(state.label())
-                    .append('\n');
-        }
-        TABLE.forEach((state, row) -> {
-            Map<TurnState, StringJoiner> arrows = new LinkedHashMap<>();
-            row.forEach((event, next) ->
-                    arrows.computeIfAbsent(next, n -> new StringJoiner(", ")).add(event.name()));
-            arrows.forEach((next, events) -> text.append("    ")
-                    .append(state)
-                    .append(" --> ")
-                    .append(next)
-                    .append(" : ")
-                    .append(events)
-                    .append('\n'));
-        });
-        return text.append("    CLOSED --> [*]\n").toString();
-    }
-
-    private static Row row(TurnState state) {
-        Map<TurnEvent, TurnState> row = new EnumMap<>(TurnEvent.class);
-        TABLE.put(state, row);
-        return new Row(row);
-    }
-
-    private record Row(Map<TurnEvent, TurnState> row) {
-        Row on(TurnEvent event, TurnState next) {
-            row.put(event, next);
-            return this;
-        }
+        return TABLE.diagram(QUIET, CLOSED, TurnState::label);
     }
 }

@@ -7,6 +7,7 @@ import dev.crab.runtime.inspector.Effect;
 import dev.crab.runtime.inspector.EffectReason;
 import dev.crab.runtime.inspector.TurnEffects;
 import dev.crab.runtime.sandbox.Sandbox;
+import dev.crab.runtime.session.Admission;
 import dev.crab.runtime.session.Commit;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
@@ -93,8 +94,18 @@ final class JournalSession implements SandboxSession {
             }
 
             @Override
-            public TurnOutcome commit(ObjectNode position) {
+            public TurnOutcome commit(ObjectNode position, Admission admission) {
+                try {
+                    return committed(position, admission);
+                } finally {
+                    admission.release(100);
+                }
+            }
+
+            private TurnOutcome committed(ObjectNode position, Admission admission) {
+                long captureWait = effect == Effect.NONE ? 0 : admission.awaitCapture(effect);
                 duringCommit.run();
+                long persistWait = effect == Effect.NONE ? 0 : admission.awaitPersist();
                 CrabException fails = nextCommitFails.getAndSet(null);
                 if (fails != null) {
                     throw fails;
@@ -110,7 +121,17 @@ final class JournalSession implements SandboxSession {
                 }
                 List<EffectReason> reasons =
                         effect == Effect.NONE ? List.of() : List.of(new EffectReason("test", effect, List.of("/x")));
-                return new TurnOutcome(commit, TurnEffects.of(reasons), TurnOutcome.Saved.FILES, 100, 5, 20, 10, 30);
+                return new TurnOutcome(
+                        commit,
+                        TurnEffects.of(reasons),
+                        TurnOutcome.Saved.FILES,
+                        100,
+                        5,
+                        captureWait,
+                        20,
+                        10,
+                        persistWait,
+                        30);
             }
 
             @Override

@@ -1,21 +1,16 @@
 package dev.crab.runtime;
 
 import dev.crab.runtime.error.CrabException;
-import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.inspector.FilePolicy;
 import dev.crab.runtime.inspector.InspectorTier;
 import dev.crab.runtime.session.DamagePolicy;
 import dev.crab.runtime.session.LostPolicy;
 import dev.crab.runtime.session.UncapturedPolicy;
 import dev.crab.runtime.snapshot.SnapshotKind;
-import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Crab's settings, each from the first of these that has it: what the program asked for in code, the system property, the environment
@@ -92,128 +87,35 @@ public record CrabConfig(
      * @throws CrabException CONFIG_INVALID naming the setting and where its value came from
      */
     public static CrabConfig resolve(Map<String, String> inCode) {
-        return new Source(inCode, System::getProperty, System::getenv).read();
+        return read(Settings.of(inCode));
     }
 
-    /** Where the three kinds of settings are read from; the two look-ups return null for what is absent. */
-    record Source(Map<String, String> inCode, Lookup properties, Lookup environment) {
-        CrabConfig read() {
-            return new CrabConfig(
-                    one(ENABLED, "true", "true or false", Source::strictBoolean),
-                    one(DATA, "/var/lib/crab", "an absolute path", Source::absolute),
-                    Optional.ofNullable(find(CRIU)).map(found -> parse(found, "an absolute path", Source::absolute)),
-                    one(SESSION, "default", "a name", text -> text),
-                    one(ON_UNCAPTURED, UncapturedPolicy.FAIL),
-                    one(ON_LOST, LostPolicy.REPORT),
-                    one(ON_DAMAGED, DamagePolicy.FALL_BACK),
-                    one(KEEP, "3", "a number from 1 to 10000", Source::generations),
-                    one(INSPECTOR, InspectorTier.TRACEPOINT),
-                    one(SNAPSHOTTER, SnapshotKind.AUTO),
-                    files());
-        }
+    static CrabConfig read(Settings settings) {
+        return new CrabConfig(
+                settings.flag(ENABLED, true),
+                settings.one(DATA, "/var/lib/crab", "an absolute path", Settings::absolute),
+                settings.optional(CRIU, "an absolute path", Settings::absolute),
+                settings.one(SESSION, "default", "a name", text -> text),
+                settings.one(ON_UNCAPTURED, UncapturedPolicy.FAIL),
+                settings.one(ON_LOST, LostPolicy.REPORT),
+                settings.one(ON_DAMAGED, DamagePolicy.FALL_BACK),
+                (int) settings.number(KEEP, 3, 1, 10_000),
+                settings.one(INSPECTOR, InspectorTier.TRACEPOINT),
+                settings.one(SNAPSHOTTER, SnapshotKind.AUTO),
+                files(settings));
+    }
 
-        private FilePolicy files() {
-            boolean rewrites = one(IGNORE_REWRITES, "false", "true or false", Source::strictBoolean);
-            Found globs = find(IGNORE_FILES);
-            return globs == null
-                    ? new FilePolicy(List.of(), rewrites)
-                    : parse(
-                            globs,
-                            "globs that begin with /, separated by commas",
-                            text -> new FilePolicy(List.of(text.trim().split("\\s*,\\s*", -1)), rewrites));
-        }
-
-        private static String constant(String text) {
-            return text.toUpperCase(Locale.ROOT).replace('-', '_');
-        }
-
-        private <E extends Enum<E>> E one(String key, E otherwise) {
-            Class<E> type = otherwise.getDeclaringClass();
-            return one(
-                    key,
-                    otherwise.name(),
-                    "one of " + Arrays.toString(type.getEnumConstants()),
-                    text -> Enum.valueOf(type, constant(text)));
-        }
-
-        private <T> T one(String key, String otherwise, String form, Parser<T> parser) {
-            Found found = find(key);
-            return parse(found == null ? new Found(key, otherwise, "the default") : found, form, parser);
-        }
-
-        private @Nullable Found find(String key) {
-            String variable = variable(key);
-            String value = inCode.get(key);
-            if (value != null && !value.isEmpty()) {
-                return new Found(key, value, "the builder");
-            }
-            value = properties.get(key);
-            if (value != null && !value.isEmpty()) {
-                return new Found(key, value, "the system property " + key);
-            }
-            value = environment.get(variable);
-            return value == null || value.isEmpty()
-                    ? null
-                    : new Found(key, value, "the environment variable " + variable);
-        }
-
-        private static <T> T parse(Found found, String form, Parser<T> parser) {
-            try {
-                return parser.parse(found.value);
-            } catch (IllegalArgumentException e) {
-                throw CrabException.of(
-                        ErrorCode.CONFIG_INVALID,
-                        "the setting " + found.key + " cannot be used",
-                        found.source + " says \"" + found.value + "\"",
-                        "make it " + form,
-                        e);
-            }
-        }
-
-        private static boolean strictBoolean(String text) {
-            return switch (text.toLowerCase(Locale.ROOT)) {
-                case "true" -> true;
-                case "false" -> false;
-                default -> throw new IllegalArgumentException(text);
-            };
-        }
-
-        private static Path absolute(String text) {
-            try {
-                Path path = Path.of(text);
-                if (!path.isAbsolute()) {
-                    throw new IllegalArgumentException(text);
-                }
-                return path.normalize();
-            } catch (InvalidPathException e) {
-                throw new IllegalArgumentException(text, e);
-            }
-        }
-
-        private static int generations(String text) {
-            int number = Integer.parseInt(text);
-            if (number < 1 || number > 10_000) {
-                throw new IllegalArgumentException(text);
-            }
-            return number;
-        }
+    private static FilePolicy files(Settings settings) {
+        boolean rewrites = settings.flag(IGNORE_REWRITES, false);
+        return settings.optional(
+                        IGNORE_FILES,
+                        "globs that begin with /, separated by commas",
+                        text -> new FilePolicy(List.of(text.trim().split("\\s*,\\s*", -1)), rewrites))
+                .orElseGet(() -> new FilePolicy(List.of(), rewrites));
     }
 
     /** The environment variable of a setting. */
     public static String variable(String key) {
-        return key.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_');
+        return Settings.variable(key);
     }
-
-    @FunctionalInterface
-    interface Lookup {
-        @Nullable
-        String get(String name);
-    }
-
-    @FunctionalInterface
-    private interface Parser<T> {
-        T parse(String text);
-    }
-
-    private record Found(String key, String value, String source) {}
 }

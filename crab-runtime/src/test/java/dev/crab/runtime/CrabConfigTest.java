@@ -3,7 +3,6 @@ package dev.crab.runtime;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import dev.crab.runtime.CrabConfig.Source;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.inspector.FilePolicy;
@@ -23,7 +22,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class CrabConfigTest {
     private static CrabConfig read(
             Map<String, String> inCode, Map<String, String> properties, Map<String, String> variables) {
-        return new Source(inCode, properties::get, variables::get).read();
+        return CrabConfig.read(new Settings(inCode, properties::get, variables::get));
     }
 
     @Test

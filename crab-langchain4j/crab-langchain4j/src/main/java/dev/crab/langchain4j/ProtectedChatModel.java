@@ -1,5 +1,6 @@
 package dev.crab.langchain4j;
 
+import dev.crab.overlap.LlmCall;
 import dev.langchain4j.model.ModelProvider;
 import dev.langchain4j.model.chat.Capability;
 import dev.langchain4j.model.chat.ChatModel;
@@ -42,10 +43,22 @@ final class ProtectedChatModel implements ChatModel {
         return around(request, actual -> model.chat(actual, options));
     }
 
-    private static ChatResponse around(ChatRequest request, Function<ChatRequest, ChatResponse> live) {
+    private ChatResponse around(ChatRequest request, Function<ChatRequest, ChatResponse> live) {
         ProtectedInvocation invocation = NEXT_CALL.get();
         NEXT_CALL.remove();
-        return invocation == null ? live.apply(request) : invocation.chat(request, live);
+        return invocation == null ? live.apply(request) : invocation.chat(request, call(request), live);
+    }
+
+    /** What the request leaves open is the model's own default; a model without a name is told from others by its class. */
+    private LlmCall call(ChatRequest request) {
+        String name = request.modelName();
+        Integer most = request.maxOutputTokens();
+        ChatRequestParameters defaults = model.defaultRequestParameters();
+        if (defaults != null) {
+            name = name == null ? defaults.modelName() : name;
+            most = most == null ? defaults.maxOutputTokens() : most;
+        }
+        return new LlmCall(name == null ? model.getClass().getName() : name, most == null ? 0 : most);
     }
 
     @Override

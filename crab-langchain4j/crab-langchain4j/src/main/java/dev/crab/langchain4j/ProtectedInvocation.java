@@ -3,6 +3,7 @@ package dev.crab.langchain4j;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.overlap.InvocationReplay;
+import dev.crab.overlap.LlmCall;
 import dev.crab.overlap.LlmWindow;
 import dev.crab.overlap.ReplayScope;
 import dev.crab.overlap.ToolAnswer;
@@ -17,6 +18,7 @@ import dev.langchain4j.data.message.TextContent;
 import dev.langchain4j.memory.ChatMemory;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.response.ChatResponse;
+import dev.langchain4j.model.output.TokenUsage;
 import dev.langchain4j.service.tool.ToolExecutionResult;
 import dev.langchain4j.service.tool.ToolExecutor;
 import java.util.ArrayList;
@@ -99,7 +101,7 @@ final class ProtectedInvocation {
     }
 
     /** An LLM call: the boundary of the turn before, then the journal's response, or the model's while the turn is committed. */
-    ChatResponse chat(ChatRequest request, Function<ChatRequest, ChatResponse> live) {
+    ChatResponse chat(ChatRequest request, LlmCall call, Function<ChatRequest, ChatResponse> live) {
         ChatRequest pinned = pin.apply(request);
         String digest;
         Optional<ObjectNode> known;
@@ -110,7 +112,7 @@ final class ProtectedInvocation {
             if (known.isPresent() && replay.index() == 1) {
                 pinFirst(request.messages(), known.get());
             }
-            window = turns.boundary(position());
+            window = turns.boundary(position(), call);
         } catch (CrabException e) {
             throw stop(e);
         }
@@ -122,6 +124,7 @@ final class ProtectedInvocation {
         ChatResponse response;
         try (window) {
             response = live.apply(pinned);
+            window.answered(outputTokens(response));
         } catch (Error e) {
             // LangChain4j tells nobody about an Error: the end of the invocation has to be seen here.
             failed();
@@ -140,6 +143,12 @@ final class ProtectedInvocation {
             throw stop(e);
         }
         return response;
+    }
+
+    private static int outputTokens(ChatResponse response) {
+        TokenUsage usage = response.tokenUsage();
+        Integer output = usage == null ? null : usage.outputTokenCount();
+        return output == null ? 0 : output;
     }
 
     private void pinFirst(List<ChatMessage> now, ObjectNode payload) {

@@ -1,6 +1,8 @@
 package dev.crab.langchain4j;
 
 import dev.crab.overlap.TurnCoordinator;
+import dev.crab.overlap.schedule.CaptureScheduler;
+import dev.crab.overlap.schedule.SchedulerSettings;
 import dev.crab.runtime.CrabConfig;
 import dev.crab.runtime.CrabRuntime;
 import dev.crab.runtime.error.CrabException;
@@ -20,13 +22,16 @@ final class SessionHub implements AutoCloseable {
     private final CrabOptions options;
     private final CrabConfig config;
     private final Map<String, SessionEntry> entries = new ConcurrentHashMap<>();
+    private final SchedulerSettings schedulerSettings;
     private @Nullable CrabRuntime runtime;
+    private @Nullable CaptureScheduler scheduler;
     private @Nullable Thread hook;
     private volatile boolean closed;
 
     SessionHub(CrabOptions options) {
         this.options = options;
         this.config = CrabConfig.resolve(options.settings);
+        this.schedulerSettings = SchedulerSettings.resolve(options.settings);
     }
 
     CrabOptions options() {
@@ -75,7 +80,9 @@ final class SessionHub implements AutoCloseable {
         SandboxSession session =
                 opener != null ? opener.open(id, spec) : runtime().open(id, spec);
         try {
-            TurnCoordinator.Builder builder = TurnCoordinator.builder(session).onUncaptured(config.onUncaptured());
+            TurnCoordinator.Builder builder = TurnCoordinator.builder(session)
+                    .onUncaptured(config.onUncaptured())
+                    .scheduler(opener == null ? scheduler() : null);
             options.listeners.forEach(builder::listener);
             OpenSession open = new OpenSession(session, builder.build());
             if (session.recovery() instanceof SandboxSession.Recovery.Restored restored) {
@@ -91,6 +98,13 @@ final class SessionHub implements AutoCloseable {
             session.close();
             throw e;
         }
+    }
+
+    private synchronized @Nullable CaptureScheduler scheduler() {
+        if (scheduler == null && config.enabled()) {
+            scheduler = CaptureScheduler.open(schedulerSettings);
+        }
+        return scheduler;
     }
 
     private synchronized CrabRuntime runtime() {
@@ -142,6 +156,10 @@ final class SessionHub implements AutoCloseable {
             }
         }
         synchronized (this) {
+            if (scheduler != null) {
+                scheduler.close();
+                scheduler = null;
+            }
             if (runtime != null) {
                 runtime.close();
                 runtime = null;

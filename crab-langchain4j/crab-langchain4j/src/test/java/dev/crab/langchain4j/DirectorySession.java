@@ -10,6 +10,7 @@ import dev.crab.runtime.sandbox.ExecRequest;
 import dev.crab.runtime.sandbox.ExecResult;
 import dev.crab.runtime.sandbox.FileEntry;
 import dev.crab.runtime.sandbox.Sandbox;
+import dev.crab.runtime.session.Admission;
 import dev.crab.runtime.session.Commit;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
@@ -142,6 +143,16 @@ final class DirectorySession implements SandboxSession {
         @Override
         public long number() {
             return number;
+        }
+
+        @Override
+        public TurnOutcome commit(ObjectNode position, Admission admission) {
+            try {
+                admission.awaitCapture(Effect.FILES);
+                return commit(position);
+            } finally {
+                admission.release(1);
+            }
         }
 
         @Override

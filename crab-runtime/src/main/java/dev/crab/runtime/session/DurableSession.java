@@ -111,16 +111,19 @@ final class DurableSession implements SandboxSession {
         }
     }
 
-    TurnOutcome commit(OpenTurn turn, ObjectNode position) {
+    TurnOutcome commit(OpenTurn turn, ObjectNode position, Admission admission) {
+        long written = 0;
         turns.lock();
         try {
             if (openTurn != turn) {
                 throw invalid("commit", closed ? "the session is closed" : "it has ended already");
             }
-            TurnOutcome outcome = committer.commit(turn.number(), position);
+            TurnOutcome outcome = committer.commit(turn.number(), position, admission);
+            written = outcome.bytesWritten();
             forgetOldGenerations(outcome.commit().generation());
             return outcome;
         } finally {
+            admission.release(written);
             // By what is on the disk and not by whether an exception came: a recorded turn must never be recorded
             // again.
             Commit last = committer.lastCommit();

@@ -18,8 +18,8 @@ final class OpenTurn implements Turn {
     }
 
     @Override
-    public TurnOutcome commit(ObjectNode position) {
-        return session.commit(this, position);
+    public TurnOutcome commit(ObjectNode position, Admission admission) {
+        return session.commit(this, position, admission);
     }
 
     @Override

@@ -17,7 +17,16 @@ public interface Turn {
      * @param position where the layer above stands (its chat), stored in the same record; at most 64 KiB of JSON
      * @throws dev.crab.runtime.error.CrabException CAPTURE_FAILED, COMMIT_FAILED, DISK_FULL, SANDBOX_LOST
      */
-    TurnOutcome commit(ObjectNode position);
+    default TurnOutcome commit(ObjectNode position) {
+        return commit(position, Admission.FREE);
+    }
+
+    /**
+     * As {@link #commit(ObjectNode)}, among others on the host.
+     *
+     * @param admission asked before the capture and before what was captured is made durable, and told when this attempt is over
+     */
+    TurnOutcome commit(ObjectNode position, Admission admission);
 
     /** Gives the turn up: its effects stay in the running sandbox and become part of the next turn. Idempotent. */
     void abandon();

@@ -98,22 +98,25 @@ final class TurnCommitter {
     private final class Attempt {
         final long turn;
         final ObjectNode position;
+        final Admission admission;
         final long boundaryNanos = System.nanoTime();
         final Map<String, String> attributes = Map.copyOf(sandbox.attributes());
         TurnEffects effects;
         List<String> lost = List.of();
         List<LostProcess> lostProcesses = List.of();
         long judgeNanos;
+        long captureWait;
         boolean recorded;
 
-        Attempt(long turn, ObjectNode position, TurnEffects effects) {
+        Attempt(long turn, ObjectNode position, TurnEffects effects, Admission admission) {
             this.turn = turn;
             this.position = position;
             this.effects = effects;
+            this.admission = admission;
         }
     }
 
-    TurnOutcome commit(long turn, ObjectNode position) {
+    TurnOutcome commit(long turn, ObjectNode position, Admission admission) {
         checkPosition(position);
         FaultPoints.reach("turn.boundary");
         checkAlive();
@@ -122,12 +125,11 @@ final class TurnCommitter {
         // between would be in neither this turn nor the next.
         try (SandboxFactory.Hold held = sandbox.hold()) {
             sandbox.ensureReachable();
-            return commit(turn, position, held);
+            return commit(new Attempt(turn, position.deepCopy(), carried, admission), held);
         }
     }
 
-    private TurnOutcome commit(long turn, ObjectNode position, SandboxFactory.Hold held) {
-        Attempt attempt = new Attempt(turn, position.deepCopy(), carried);
+    private TurnOutcome commit(Attempt attempt, SandboxFactory.Hold held) {
         FaultPoints.reach("turn.held");
         attempt.effects = withCarried(watch.judge());
         attempt.judgeNanos = System.nanoTime() - attempt.boundaryNanos;
@@ -135,6 +137,11 @@ final class TurnCommitter {
             watch.rebase();
             held.close();
             return commitUnchanged(attempt);
+        }
+        attempt.captureWait = attempt.admission.awaitCapture(attempt.effects.effect());
+        if (attempt.captureWait > 0) {
+            // Processes in the background ran on meanwhile.
+            attempt.effects = withCarried(watch.judge());
         }
         try {
             return commitCaptured(attempt, capturePlan(attempt), held);
@@ -146,7 +153,7 @@ final class TurnCommitter {
             LOG.warn(
                     "session {}: the processes of turn {} cannot be captured and are NOT PROTECTED; the files are saved",
                     store.session(),
-                    turn,
+                    attempt.turn,
                     e);
             attempt.lostProcesses = LostProcesses.read(sandbox.processes());
             attempt.lost = lost(e, attempt.lostProcesses);
@@ -222,6 +229,7 @@ final class TurnCommitter {
         held.close();
         long captureNanos = System.nanoTime() - attempt.boundaryNanos;
         long start = System.nanoTime();
+        long persistWait = attempt.admission.awaitPersist();
         Persisted persisted = persist(captured, generation);
         CheckpointImage image = persisted.image();
         Manifest manifest = manifest(attempt, generation, image);
@@ -260,8 +268,10 @@ final class TurnCommitter {
                 saved,
                 bytes,
                 attempt.judgeNanos,
+                attempt.captureWait,
                 captureNanos,
                 captured.freezeNanos(),
+                persistWait,
                 System.nanoTime() - start);
     }
 
