@@ -1,5 +1,6 @@
 package dev.crab.samples.quickstart;
 
+import dev.crab.samples.common.Events;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;

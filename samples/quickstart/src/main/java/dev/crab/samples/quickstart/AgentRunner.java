@@ -1,6 +1,9 @@
 package dev.crab.samples.quickstart;
 
 import dev.crab.overlap.TurnReport;
+import dev.crab.samples.common.AgentJvm;
+import dev.crab.samples.common.Events;
+import dev.crab.samples.common.Json;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -47,7 +50,7 @@ final class AgentRunner implements AutoCloseable {
         this.protectedByCrab = protectedByCrab;
         try {
             directory = Files.createTempDirectory("crab-quickstart-");
-            jvm = new AgentJvm(directory);
+            jvm = new AgentJvm(directory, CodingAgent.class);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -1,5 +1,6 @@
 package dev.crab.samples.quickstart;
 
+import dev.crab.samples.common.ChatRules;
 import java.util.ArrayList;
 import java.util.List;
 

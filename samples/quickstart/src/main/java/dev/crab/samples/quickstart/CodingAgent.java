@@ -9,6 +9,8 @@ import dev.crab.overlap.TurnReport;
 import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.session.SandboxSession.Recovery;
+import dev.crab.samples.common.Events;
+import dev.crab.samples.common.FileChatMemoryStore;
 import dev.langchain4j.memory.ChatMemory;
 import dev.langchain4j.memory.chat.MessageWindowChatMemory;
 import dev.langchain4j.model.chat.ChatModel;
@@ -26,6 +28,10 @@ import org.jspecify.annotations.Nullable;
  * <p>It is started with the same arguments whether it is the first time or after a crash, and does not know which it is.
  */
 final class CodingAgent {
+    // Kinds of events: started (session, recovered turn), turn (a TurnReport), turns (all of the session), point (a
+    // fault point was
+    // passed), filled (the disk was, at a point), finished (an AgentState), failed (a message).
+
     /** Marks in the command log that a request to the model is being made. */
     static final String REQUEST = "request";
 

@@ -1,6 +1,7 @@
 package dev.crab.samples.quickstart;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.crab.samples.common.Json;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.overlap.TurnReport;
 import dev.crab.runtime.CrabConfig;
 import dev.crab.runtime.snapshot.Snapshotters;
+import dev.crab.samples.common.Json;
 import java.io.PrintStream;
 import java.nio.file.Path;
 import java.util.List;

@@ -13,6 +13,8 @@ import com.github.tomakehurst.wiremock.core.WireMockConfiguration;
 import com.github.tomakehurst.wiremock.extension.ResponseDefinitionTransformerV2;
 import com.github.tomakehurst.wiremock.http.ResponseDefinition;
 import com.github.tomakehurst.wiremock.stubbing.ServeEvent;
+import dev.crab.samples.common.ChatRules;
+import dev.crab.samples.common.Json;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

@@ -1,6 +1,7 @@
 package dev.crab.samples.quickstart;
 
 import dev.crab.overlap.TurnReport;
+import dev.crab.samples.common.Events;
 
 /** Tells a killed run while it happens. */
 final class Story implements AgentRunner.Listener {

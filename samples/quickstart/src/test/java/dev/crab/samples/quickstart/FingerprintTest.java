@@ -3,6 +3,7 @@ package dev.crab.samples.quickstart;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.crab.samples.common.Json;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -32,7 +33,7 @@ class FingerprintTest {
                         "/root",
                         "",
                         List.of(),
-                        Chats.of("{'role': 'user', 'content': 'other'}"))))
+                        Json.read("[{\"role\": \"user\", \"content\": \"other\"}]"))))
                 .map(difference -> difference.substring(0, difference.indexOf(':')))
                 .containsExactlyInAnyOrder(
                         "answer",

@@ -1,6 +1,8 @@
 package dev.crab.samples.truth;
 
 import dev.crab.runtime.inspector.TurnInspector;
+import dev.crab.samples.common.Recording;
+import dev.crab.samples.common.RecordingFormat;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Path;

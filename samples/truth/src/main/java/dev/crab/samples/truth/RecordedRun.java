@@ -3,6 +3,7 @@ package dev.crab.samples.truth;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.inspector.TurnInspector;
 import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.samples.common.Recording;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;

@@ -1,26 +1,22 @@
 package dev.crab.samples.truth;
 
-import dev.crab.runtime.sandbox.ExecRequest;
-import dev.crab.runtime.sandbox.ExecResult;
 import dev.crab.runtime.sandbox.Sandbox;
+import dev.crab.samples.common.RecordedCalls;
+import dev.crab.samples.common.RecordedSetup;
+import dev.crab.samples.common.Recording;
 import java.io.IOException;
 import java.io.InterruptedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
-import java.util.stream.Stream;
 
 /**
  * A recorded session as a source of turns: its set-up, then every reply's calls. Between turns nothing runs but what the session left in
  * the background, for as long as the model took, up to a limit.
  */
 final class RecordedSource implements TurnSource {
-    private static final Duration SETUP_TIMEOUT = Duration.ofMinutes(5);
-
     private final Recording recording;
     private final Map<String, Path> copies;
     private final Duration longestWait;
@@ -53,7 +49,7 @@ final class RecordedSource implements TurnSource {
     @Override
     public void run(Harness harness, Consumer<LabelledTurn> labelled) throws IOException {
         Sandbox sandbox = harness.arena().sandbox();
-        harness.prepare(() -> setUp(sandbox));
+        harness.prepare(() -> RecordedSetup.run(sandbox, recording, copies));
         RecordedCalls calls = new RecordedCalls(sandbox, recording);
         int number = 0;
         for (Recording.Turn turn : recording.turns()) {
@@ -64,34 +60,6 @@ final class RecordedSource implements TurnSource {
             labelled.accept(harness.observe(recording.category(), name, () -> calls.make(turn)));
             compared = calls.compared();
             alike = calls.alike();
-        }
-    }
-
-    private void setUp(Sandbox sandbox) throws IOException {
-        for (Map.Entry<String, Path> copy : copies.entrySet()) {
-            copy(sandbox, copy.getValue(), copy.getKey());
-        }
-        for (String line : recording.setup()) {
-            setUp(sandbox, "/bin/bash", "-c", line);
-        }
-        setUp(sandbox, "/bin/mkdir", "-p", recording.directory());
-    }
-
-    private void setUp(Sandbox sandbox, String... command) throws IOException {
-        ExecResult result =
-                sandbox.exec(ExecRequest.of(command).withWorkingDirectory("/").withTimeout(SETUP_TIMEOUT));
-        if (!result.isSuccess()) {
-            throw new IOException("the set-up of " + recording.id() + " failed: " + result.text());
-        }
-    }
-
-    private static void copy(Sandbox sandbox, Path from, String to) throws IOException {
-        List<Path> files;
-        try (Stream<Path> walk = Files.walk(from)) {
-            files = walk.filter(Files::isRegularFile).toList();
-        }
-        for (Path file : files) {
-            sandbox.writeFile(to + "/" + from.relativize(file), Files.readAllBytes(file));
         }
     }
 

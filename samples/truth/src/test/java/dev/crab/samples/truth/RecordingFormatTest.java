@@ -3,6 +3,8 @@ package dev.crab.samples.truth;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.crab.samples.common.Recording;
+import dev.crab.samples.common.RecordingFormat;
 import java.io.IOException;
 import java.net.URISyntaxException;
 import java.net.URL;

@@ -1,4 +1,4 @@
-package dev.crab.samples.truth;
+package dev.crab.samples.common;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /** Reads recorded sessions from JSON. Fields that docs/labelled-turns.md does not name are not looked at. */
-final class RecordingFormat {
+public final class RecordingFormat {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private RecordingFormat() {}
@@ -23,7 +23,7 @@ final class RecordingFormat {
      *
      * @param only glob for the recordings' ids
      */
-    static List<Recording> below(Path directory, String only) throws IOException {
+    public static List<Recording> below(Path directory, String only) throws IOException {
         PathMatcher matcher = FileSystems.getDefault().getPathMatcher("glob:" + only);
         List<Recording> recordings = new ArrayList<>();
         try (Stream<Path> files = Files.walk(directory)) {
@@ -39,7 +39,7 @@ final class RecordingFormat {
         return recordings;
     }
 
-    static Recording read(Path file) throws IOException {
+    public static Recording read(Path file) throws IOException {
         try {
             return recording(JSON.readTree(file.toFile()));
         } catch (IllegalArgumentException e) {
@@ -57,7 +57,9 @@ final class RecordingFormat {
                 text(root, "cwd"),
                 Duration.ofMillis(Math.round(1000 * required(root, "timeout_s").asDouble())),
                 setup,
-                turns(required(root, "turns")));
+                turns(required(root, "turns")),
+                root.path("probe").textValue(),
+                root.path("expect_regex").textValue());
     }
 
     private static List<Recording.Turn> turns(JsonNode entries) {

@@ -1,4 +1,4 @@
-package dev.crab.samples.quickstart;
+package dev.crab.samples.common;
 
 import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.ChatMessageDeserializer;
@@ -12,7 +12,7 @@ import java.nio.file.StandardCopyOption;
 import java.util.List;
 
 /** A chat memory in one JSON file, replaced as a whole by a rename. Knows one memory, whatever its id. */
-record FileChatMemoryStore(Path file) implements ChatMemoryStore {
+public record FileChatMemoryStore(Path file) implements ChatMemoryStore {
     @Override
     public List<ChatMessage> getMessages(Object memoryId) {
         try {

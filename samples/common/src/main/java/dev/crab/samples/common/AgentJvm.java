@@ -1,4 +1,4 @@
-package dev.crab.samples.quickstart;
+package dev.crab.samples.common;
 
 import java.io.File;
 import java.io.IOException;
@@ -17,16 +17,19 @@ import java.util.stream.Stream;
  * first JVM that ends by itself and used by all after it; without it they start all the same. It wants jars, so directories of the
  * class path are packed first.
  */
-final class AgentJvm {
+public final class AgentJvm {
     private final String classPath;
     private final Path archive;
+    private final String main;
 
     /**
      * Prepares it.
      *
      * @param directory where jars and archive are kept
+     * @param main the class that is started
      */
-    AgentJvm(Path directory) throws IOException {
+    public AgentJvm(Path directory, Class<?> main) throws IOException {
+        this.main = main.getName();
         archive = directory.resolve("agent.jsa");
         List<String> entries = new ArrayList<>();
         for (String entry : System.getProperty("java.class.path").split(File.pathSeparator, -1)) {
@@ -51,7 +54,7 @@ final class AgentJvm {
      * @param properties system properties, {@code name=value}
      * @param writesArchive whether this JVM, which nobody will kill, is to write the archive
      */
-    List<String> command(List<String> properties, boolean writesArchive) {
+    public List<String> command(List<String> properties, boolean writesArchive) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         // Short-lived processes: what pays here is a quick start.
@@ -62,7 +65,7 @@ final class AgentJvm {
             command.add("-XX:ArchiveClassesAtExit=" + archive);
         }
         properties.forEach(property -> command.add("-D" + property));
-        command.addAll(List.of("-cp", classPath, CodingAgent.class.getName()));
+        command.addAll(List.of("-cp", classPath, main));
         return command;
     }
 

@@ -1,4 +1,4 @@
-package dev.crab.samples.quickstart;
+package dev.crab.samples.common;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
@@ -11,7 +11,7 @@ import java.util.Set;
  * The rules that OpenAI-compatible providers put on a chat with tool calls, and by which a chat that was cut off in the middle of a turn
  * is refused: every call has exactly one result right behind it, every result has its call, and no user message stands there twice.
  */
-final class ChatRules {
+public final class ChatRules {
     private ChatRules() {}
 
     /**
@@ -19,7 +19,7 @@ final class ChatRules {
      *
      * @param messages array of messages in the wire format of OpenAI's chat completions
      */
-    static List<String> faults(JsonNode messages) {
+    public static List<String> faults(JsonNode messages) {
         List<String> faults = new ArrayList<>();
         Set<String> users = new HashSet<>();
         Set<String> open = new LinkedHashSet<>();

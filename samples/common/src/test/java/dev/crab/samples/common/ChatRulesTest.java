@@ -1,4 +1,4 @@
-package dev.crab.samples.quickstart;
+package dev.crab.samples.common;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

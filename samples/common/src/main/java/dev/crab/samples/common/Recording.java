@@ -1,4 +1,4 @@
-package dev.crab.samples.truth;
+package dev.crab.samples.common;
 
 import java.time.Duration;
 import java.util.List;
@@ -14,22 +14,26 @@ import org.jspecify.annotations.Nullable;
  * @param timeout after which a command is killed with its process group
  * @param setup lines of bash that make the sandbox what it was when the session began
  * @param turns the replies of the model that called tools, in order
+ * @param probe a line of bash that asks for what the session left in processes and files, where there is one
+ * @param expected what the probe's answer contains at the end, as a regular expression; null if that is not known
  */
-record Recording(
+public record Recording(
         String id,
         String category,
         Shell shell,
         String directory,
         Duration timeout,
         List<String> setup,
-        List<Turn> turns) {
-    Recording {
+        List<Turn> turns,
+        @Nullable String probe,
+        @Nullable String expected) {
+    public Recording {
         setup = List.copyOf(setup);
         turns = List.copyOf(turns);
     }
 
     /** What a session's commands are given to. */
-    enum Shell {
+    public enum Shell {
         SH("sh", "/bin/sh", "-c"),
         BASH("bash", "/bin/bash", "-c"),
         LOGIN_BASH("bash-l", "/bin/bash", "-lc");
@@ -44,12 +48,12 @@ record Recording(
             this.option = option;
         }
 
-        String label() {
+        public String label() {
             return label;
         }
 
         /** Program and arguments that run that line. */
-        String[] running(String line) {
+        public String[] running(String line) {
             return new String[] {program, option, line};
         }
     }
@@ -59,20 +63,20 @@ record Recording(
      *
      * @param thinking how long the model took to give it
      */
-    record Turn(Duration thinking, List<Call> calls) {
-        Turn {
+    public record Turn(Duration thinking, List<Call> calls) {
+        public Turn {
             calls = List.copyOf(calls);
         }
 
         /** The first line of the first call. */
-        String title() {
+        public String title() {
             String title = calls.get(0).title();
             return title.lines().findFirst().orElse(title) + (calls.size() > 1 ? " (+" + (calls.size() - 1) + ")" : "");
         }
     }
 
     /** A call of a tool. */
-    sealed interface Call {
+    public sealed interface Call {
         String title();
     }
 
@@ -81,7 +85,7 @@ record Recording(
      *
      * @param exitStatus what it exited with when it was recorded, where that is known
      */
-    record Command(String line, @Nullable Integer exitStatus) implements Call {
+    public record Command(String line, @Nullable Integer exitStatus) implements Call {
         @Override
         public String title() {
             return line;
@@ -89,7 +93,7 @@ record Recording(
     }
 
     /** An edit of a file: the sandbox's file operations make it. */
-    sealed interface Edit extends Call {
+    public sealed interface Edit extends Call {
         String path();
 
         @Override
@@ -99,14 +103,14 @@ record Recording(
     }
 
     /** Writes a whole file. */
-    record Create(String path, String text) implements Edit {}
+    public record Create(String path, String text) implements Edit {}
 
     /** Reads a file, or lists a directory. */
-    record View(String path) implements Edit {}
+    public record View(String path) implements Edit {}
 
     /** Replaces the only occurrence of a text. */
-    record Replace(String path, String old, String text) implements Edit {}
+    public record Replace(String path, String old, String text) implements Edit {}
 
     /** Puts text behind a line; line 0 is the beginning. */
-    record Insert(String path, int line, String text) implements Edit {}
+    public record Insert(String path, int line, String text) implements Edit {}
 }

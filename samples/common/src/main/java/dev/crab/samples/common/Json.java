@@ -1,4 +1,4 @@
-package dev.crab.samples.quickstart;
+package dev.crab.samples.common;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -9,17 +9,17 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.UncheckedIOException;
 
 /** JSON in and out, without checked exceptions. */
-final class Json {
+public final class Json {
     private static final ObjectMapper MAPPER =
             new ObjectMapper().enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS);
 
     private Json() {}
 
-    static ObjectNode object() {
+    public static ObjectNode object() {
         return MAPPER.createObjectNode();
     }
 
-    static JsonNode read(String text) {
+    public static JsonNode read(String text) {
         try {
             return MAPPER.readTree(text);
         } catch (JsonProcessingException e) {
@@ -28,7 +28,7 @@ final class Json {
     }
 
     /** As {@link #read}, but a missing node where the text is no JSON. */
-    static JsonNode tryRead(String text) {
+    public static JsonNode tryRead(String text) {
         try {
             return MAPPER.readTree(text);
         } catch (JsonProcessingException e) {
@@ -36,15 +36,15 @@ final class Json {
         }
     }
 
-    static <T> T read(JsonNode node, Class<T> type) {
+    public static <T> T read(JsonNode node, Class<T> type) {
         return MAPPER.convertValue(node, type);
     }
 
-    static JsonNode tree(Object value) {
+    public static JsonNode tree(Object value) {
         return MAPPER.valueToTree(value);
     }
 
-    static String write(Object value) {
+    public static String write(Object value) {
         try {
             return MAPPER.writeValueAsString(value);
         } catch (JsonProcessingException e) {
@@ -52,7 +52,7 @@ final class Json {
         }
     }
 
-    static String pretty(Object value) {
+    public static String pretty(Object value) {
         try {
             return MAPPER.writerWithDefaultPrettyPrinter().writeValueAsString(value);
         } catch (JsonProcessingException e) {
