@@ -7,6 +7,7 @@ import dev.crab.runtime.session.Commit;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
 import dev.crab.runtime.snapshot.Snapshotters;
+import dev.crab.samples.common.AgentJvm;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,8 +16,8 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * A data directory with what a victim needs beside it, and the judge: this JVM opens what a dead one has left. Not thread-safe; one
- * thread works in one place.
+ * A data directory with what a victim needs beside it, and the judge: this JVM opens what a dead one has left. Judging is thread-safe;
+ * the rest is for one thread.
  */
 final class Place implements AutoCloseable {
     /** Generations that are kept: few, so that most turns drop one. */
@@ -24,6 +25,7 @@ final class Place implements AutoCloseable {
 
     private final Path directory;
     private final Path image;
+    private final AgentJvm jvm;
     private final CrabRuntime runtime;
     private int sessions;
 
@@ -32,10 +34,12 @@ final class Place implements AutoCloseable {
      *
      * @param directory made if missing; on one file system with everything below it
      * @param image the sandboxes' root file system
+     * @param jvm starts victims
      */
-    Place(Path directory, Path image) throws IOException {
+    Place(Path directory, Path image, AgentJvm jvm) throws IOException {
         this.directory = Files.createDirectories(directory).toRealPath();
         this.image = image;
+        this.jvm = jvm;
         Files.createDirectories(stash());
         this.runtime = CrabRuntime.builder()
                 .dataDirectory(data())
@@ -61,6 +65,10 @@ final class Place implements AutoCloseable {
 
     Path image() {
         return image;
+    }
+
+    AgentJvm jvm() {
+        return jvm;
     }
 
     CrabRuntime runtime() {

@@ -1,6 +1,7 @@
 package dev.crab.samples.store;
 
 import dev.crab.runtime.CrabConfig;
+import dev.crab.samples.common.AgentJvm;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.PrintWriter;
@@ -98,7 +99,8 @@ public final class ProveStore implements Callable<Integer> {
             if (lock.tryLock() == null) {
                 throw new IOException("another run works in " + work);
             }
-            Plan plan = new Plan(work, data.resolve("images/debian"), Shim.install(work), chosen, points, workers, err);
+            Path image = data.resolve("images/debian");
+            Plan plan = new Plan(work, image, Shim.install(work), victims(work), chosen, points, workers, err);
             for (String name : rows) {
                 Tally tally = new Tally(name);
                 err.println(name + ": begins, seed " + chosen);
@@ -110,6 +112,13 @@ public final class ProveStore implements Callable<Integer> {
             }
         }
         return report.holds() ? 0 : 1;
+    }
+
+    /** With nothing of an earlier run's, whose classes may have been others. */
+    private static AgentJvm victims(Path work) throws IOException {
+        Path directory = work.resolve("jvm");
+        Place.deleteTree(directory);
+        return new AgentJvm(Files.createDirectories(directory), Victim.class);
     }
 
     private void write(Report report) throws IOException {
