@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadLocalRandom;
@@ -56,6 +57,12 @@ public final class ProveStore implements Callable<Integer> {
     @Option(names = "--json", description = "Write the result to this file.")
     private @Nullable Path json;
 
+    @Option(
+            names = "--resume",
+            description =
+                    "Take over the rows that this file, written by --json of a run with the same seed, has without a mix.")
+    private @Nullable Path resume;
+
     @Option(names = "--markdown", description = "Write the result as a document to this file.")
     private @Nullable Path markdown;
 
@@ -92,8 +99,8 @@ public final class ProveStore implements Callable<Integer> {
         List<String> rows = only.isEmpty() ? Report.rows() : only;
         Path data = CrabConfig.resolve().data();
         Path work = Files.createDirectories(data.resolve("proof-of-store"));
-        List<Tally> tallies = new ArrayList<>();
-        Report report = new Report(command, chosen, tallies);
+        List<Tally> tallies = new ArrayList<>(resume == null ? List.of() : Report.done(resume, chosen));
+        Report report = new Report(chosen, tallies);
         try (FileChannel lock =
                 FileChannel.open(work.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
             if (lock.tryLock() == null) {
@@ -102,10 +109,14 @@ public final class ProveStore implements Callable<Integer> {
             Path image = data.resolve("images/debian");
             Plan plan = new Plan(work, image, Shim.install(work), victims(work), chosen, points, workers, err);
             for (String name : rows) {
-                Tally tally = new Tally(name);
+                if (tallies.stream().anyMatch(done -> done.row().equals(name))) {
+                    continue;
+                }
+                Tally tally = new Tally(name, command);
                 err.println(name + ": begins, seed " + chosen);
                 row(name).run(plan, tally);
                 tallies.add(tally);
+                tallies.sort(Comparator.comparing(done -> Report.rows().indexOf(done.row())));
                 write(report); // what is done is told even if the rest is interrupted
                 out.println(tally.line());
                 tally.mixes().forEach(mix -> out.println("        MIX " + mix));

@@ -68,14 +68,14 @@ class CrashMatrixTest {
     @ParameterizedTest
     @ValueSource(strings = {"enospc", "eio"})
     void error(String error) throws IOException {
-        Tally tally = new Tally(error);
+        Tally tally = new Tally(error, "");
         assertWhole(new ErrorRow(error).fail(plan, tally, place, error, new ErrorRow.Failure(101, "on")));
         assertThat(tally.seen()).as("what the victim was refused with").isNotEmpty();
     }
 
     @Test
     void two() throws IOException {
-        Tally tally = new Tally("two");
+        Tally tally = new Tally("two", "");
         assertWhole(TwoRow.race(tally, place, "two", new Random(7)));
         assertThat(tally.seen()).containsOnlyKeys("SESSION_LOCKED");
     }
@@ -88,7 +88,7 @@ class CrashMatrixTest {
     @ParameterizedTest
     @ValueSource(strings = {"flip", "gc"})
     void row(String name) throws IOException {
-        Tally tally = new Tally(name);
+        Tally tally = new Tally(name, "");
         ProveStore.row(name).run(plan, tally);
         assertThat(tally.points()).isPositive();
         assertThat(tally.mixes()).as(TOLD.toString(StandardCharsets.UTF_8)).isEmpty();
