@@ -109,17 +109,21 @@ final class Disk implements AutoCloseable {
         List<String> held = new ArrayList<>();
         try (DirectoryStream<Path> descriptors = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
             for (Path descriptor : descriptors) {
-                try {
-                    Path target = Files.readSymbolicLink(descriptor);
-                    if (target.startsWith(directory)) {
-                        held.add(target.toString());
-                    }
-                } catch (NoSuchFileException e) {
-                    continue; // closed meanwhile
+                Path target = target(descriptor);
+                if (target.startsWith(directory)) {
+                    held.add(target.toString());
                 }
             }
         }
         return held;
+    }
+
+    private static Path target(Path descriptor) throws IOException {
+        try {
+            return Files.readSymbolicLink(descriptor);
+        } catch (NoSuchFileException e) {
+            return descriptor; // closed meanwhile
+        }
     }
 
     private static void mount(Path file, Path where) throws IOException {

@@ -72,7 +72,7 @@ final class GcRow implements Row {
         Life life = new VictimJvm(place, session).run();
         life.told("refused").forEach(line -> tally.saw(line.split(" ", 2)[0]));
         return life.finished()
-                ? place.judgePatiently(session, Script.TURNS, Script.TURNS)
+                ? place.judge(session, Script.TURNS, Script.TURNS)
                 : Verdict.mix("the victim did not get to its end: " + life.lines());
     }
 

@@ -11,8 +11,11 @@ import dev.crab.samples.common.AgentJvm;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /**
@@ -22,6 +25,9 @@ import java.util.stream.Stream;
 final class Place implements AutoCloseable {
     /** Generations that are kept: few, so that most turns drop one. */
     static final int KEPT = 2;
+
+    /** Whoever holds a session's lock for longer is no collector. */
+    private static final Duration LOCKED = Duration.ofSeconds(20);
 
     private final Path directory;
     private final Path image;
@@ -109,15 +115,6 @@ final class Place implements AutoCloseable {
         }
     }
 
-    /** As {@link #judge} where a collector may have the session's lock for a moment. */
-    Verdict judgePatiently(String session, long from, long to) {
-        Verdict verdict = judge(session, from, to);
-        for (int attempt = 1; attempt < 100 && verdict.equals(Verdict.refused("SESSION_LOCKED")); attempt++) {
-            verdict = judge(session, from, to);
-        }
-        return verdict;
-    }
-
     /** What came back once must come back again, and go on from there. */
     private Verdict again(String session, long turn) {
         try (SandboxSession opened = open(session)) {
@@ -139,7 +136,22 @@ final class Place implements AutoCloseable {
     }
 
     private SandboxSession open(String session) {
-        return runtime.open(session, Victim.spec(image));
+        return patiently(() -> runtime.open(session, Victim.spec(image)));
+    }
+
+    /** Opens a session whose lock a collector may have for a moment, which is long where the host is busy. */
+    static SandboxSession patiently(Supplier<SandboxSession> opening) {
+        long begin = System.nanoTime();
+        while (true) {
+            try {
+                return opening.get();
+            } catch (CrabException e) {
+                if (e.code() != ErrorCode.SESSION_LOCKED || System.nanoTime() - begin > LOCKED.toNanos()) {
+                    throw e;
+                }
+                LockSupport.parkNanos(10_000_000);
+            }
+        }
     }
 
     private static long turn(SandboxSession opened) {
