@@ -19,7 +19,14 @@ final class BlockRow implements Row {
     }
 
     static Plan.Lane<String> lane(Plan plan, String name) throws IOException {
-        return new DiskLane(plan, new Disk(plan.work().resolve(name)));
+        Disk disk = new Disk(plan.work().resolve(name));
+        try {
+            prepare(plan, disk);
+        } catch (IOException | RuntimeException e) {
+            disk.close();
+            throw e;
+        }
+        return new DiskLane(plan, disk);
     }
 
     /** A disk for one worker. */
@@ -27,10 +34,9 @@ final class BlockRow implements Row {
         private final Plan plan;
         private final Disk disk;
 
-        DiskLane(Plan plan, Disk disk) throws IOException {
+        DiskLane(Plan plan, Disk disk) {
             this.plan = plan;
             this.disk = disk;
-            prepare(plan, disk);
         }
 
         @Override
