@@ -19,7 +19,14 @@ final class BlockRow implements Row {
     }
 
     static Plan.Lane<String> lane(Plan plan, String name) throws IOException {
-        return new DiskLane(plan, new Disk(plan.work().resolve(name)));
+        Disk disk = new Disk(plan.work().resolve(name));
+        try {
+            prepare(plan, disk);
+        } catch (IOException | RuntimeException e) {
+            disk.close();
+            throw e;
+        }
+        return new DiskLane(plan, disk);
     }
 
     /** A disk for one worker. */
@@ -27,10 +34,9 @@ final class BlockRow implements Row {
         private final Plan plan;
         private final Disk disk;
 
-        DiskLane(Plan plan, Disk disk) throws IOException {
+        DiskLane(Plan plan, Disk disk) {
             this.plan = plan;
             this.disk = disk;
-            prepare(plan, disk);
         }
 
         @Override
@@ -47,7 +53,7 @@ final class BlockRow implements Row {
     /** A disk with an empty data directory. */
     private static void prepare(Plan plan, Disk disk) throws IOException {
         disk.insert("empty");
-        Place place = new Place(disk.mountPoint(), plan.image());
+        Place place = new Place(disk.mountPoint(), plan.image(), plan.jvm());
         try {
             Verdict verdict = place.judge("first", 0, 0);
             if (verdict.kind() != Verdict.Kind.WHOLE) {
@@ -64,7 +70,7 @@ final class BlockRow implements Row {
     private static Verdict cut(Plan plan, Disk disk, String point) throws IOException {
         disk.insert("prepared");
         Life life;
-        Place before = new Place(disk.mountPoint(), plan.image());
+        Place before = new Place(disk.mountPoint(), plan.image(), plan.jvm());
         try {
             life = new VictimJvm(before, "block")
                     .property(FaultPoints.PROPERTY, point)
@@ -88,7 +94,7 @@ final class BlockRow implements Row {
                     : Verdict.mix("the victim ended by itself: " + life.lines());
         }
         disk.insert("cut");
-        Place after = new Place(disk.mountPoint(), plan.image());
+        Place after = new Place(disk.mountPoint(), plan.image(), plan.jvm());
         try {
             return after.judge("block", life.acknowledged(), Math.min(life.acknowledged() + 1, Script.TURNS));
         } finally {

@@ -1,6 +1,8 @@
 package dev.crab.samples.store;
 
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 
@@ -8,22 +10,28 @@ import java.util.Random;
 final class ClockRow implements Row {
     private static final int RUNS = 16;
 
+    /**
+     * A run.
+     *
+     * @param killed the turn behind which it is killed
+     * @param seed of the jumps
+     */
+    private record Jumps(int killed, long seed) {
+        @Override
+        public String toString() {
+            return "killed behind turn " + killed + ", jumps " + seed;
+        }
+    }
+
     @Override
-    public void run(Plan plan, Tally tally) throws IOException {
+    public void run(Plan plan, Tally tally) {
         Random random = plan.random(tally.row());
         int runs = plan.limit() == 0 ? RUNS : Math.min(RUNS, plan.limit());
-        try (Place place = plan.place(tally.row())) {
-            for (int i = 0; i < runs; i++) {
-                String session = place.nextSession(tally.row());
-                int killed = 1 + i % Script.TURNS;
-                plan.told(
-                        tally,
-                        "killed behind turn " + killed,
-                        jump(plan, place, session, killed, random.nextLong()),
-                        runs);
-                place.clear(session);
-            }
+        List<Jumps> all = new ArrayList<>();
+        for (int i = 0; i < runs; i++) {
+            all.add(new Jumps(1 + i % Script.TURNS, random.nextLong()));
         }
+        plan.each(tally, all, (place, session, jumps) -> jump(plan, place, session, jumps.killed, jumps.seed));
         tally.note("a point is a run with up to " + 2 * Script.TURNS + " jumps, killed behind one of its turns; seed "
                 + plan.seed());
     }

@@ -2,8 +2,14 @@ package dev.crab.samples.store;
 
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * A disk whose content can be had as it is at an instant: an ext4 in a file that a loop device reads and writes directly, on a btrfs that
@@ -12,6 +18,9 @@ import java.nio.file.Path;
 final class Disk implements AutoCloseable {
     private static final long OUTER_BYTES = 8L << 30;
     private static final long INNER_BYTES = 2L << 30;
+
+    /** What holds a disk for longer is a fault. */
+    private static final Duration BUSY = Duration.ofSeconds(30);
 
     private final Path directory;
     private final Path outer;
@@ -73,8 +82,47 @@ final class Disk implements AutoCloseable {
     /** Unmounts it, with everything written. */
     void eject() throws IOException {
         if (mounted) {
-            Tool.run("umount", mountPoint.toString());
+            unmount(mountPoint);
             mounted = false;
+        }
+    }
+
+    /** Patiently: a program that starts in mount namespaces of its own anywhere on the host has all mounts for a moment. */
+    private static void unmount(Path where) throws IOException {
+        long begin = System.nanoTime();
+        while (true) {
+            try {
+                Tool.run("umount", where.toString());
+                return;
+            } catch (IOException e) {
+                List<String> held = held(where);
+                if (!held.isEmpty() || System.nanoTime() - begin > BUSY.toNanos()) {
+                    throw new IOException("open here: " + held, e);
+                }
+                LockSupport.parkNanos(50_000_000);
+            }
+        }
+    }
+
+    /** What this JVM has open below a directory. */
+    private static List<String> held(Path directory) throws IOException {
+        List<String> held = new ArrayList<>();
+        try (DirectoryStream<Path> descriptors = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
+            for (Path descriptor : descriptors) {
+                Path target = target(descriptor);
+                if (target.startsWith(directory)) {
+                    held.add(target.toString());
+                }
+            }
+        }
+        return held;
+    }
+
+    private static Path target(Path descriptor) throws IOException {
+        try {
+            return Files.readSymbolicLink(descriptor);
+        } catch (NoSuchFileException e) {
+            return descriptor; // closed meanwhile
         }
     }
 
@@ -91,7 +139,7 @@ final class Disk implements AutoCloseable {
     @Override
     public void close() throws IOException {
         eject();
-        Tool.run("umount", outer.toString());
+        unmount(outer);
         Place.deleteTree(directory);
     }
 }

@@ -48,6 +48,7 @@ final class ErrorRow implements Row {
         try (Place place = plan.place("operations")) {
             new VictimJvm(place, "operations")
                     .shim(plan.shim(), Map.of("MODE", "count", "LOG", log.toString()))
+                    .unharmed()
                     .run();
             place.clear("operations");
         }

@@ -47,7 +47,7 @@ final class FlipRow implements Row {
     /** A disk with a session that has come to its end; gives its files. */
     private static List<Path> prepare(Plan plan, Disk disk) throws IOException {
         disk.insert("empty");
-        Place place = new Place(disk.mountPoint(), plan.image());
+        Place place = new Place(disk.mountPoint(), plan.image(), plan.jvm());
         List<Path> files;
         try {
             // A neighbour whose pages the session shares, by links.
@@ -94,7 +94,7 @@ final class FlipRow implements Row {
 
     private static Verdict flip(Plan plan, Disk disk, Flip flip) throws IOException {
         disk.insert("prepared");
-        Place place = new Place(disk.mountPoint(), plan.image());
+        Place place = new Place(disk.mountPoint(), plan.image(), plan.jvm());
         try {
             place.runtime().collectGarbage(true); // mounts the snapshots
             Path file = place.data().resolve(flip.file);

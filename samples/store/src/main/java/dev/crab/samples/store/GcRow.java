@@ -14,6 +14,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
 
 /** A second JVM collects garbage in a loop while sessions of the same data directory capture, drop generations and are restored. */
 final class GcRow implements Row {
@@ -49,27 +50,30 @@ final class GcRow implements Row {
     private static void race(Plan plan, Tally tally, Place place, int runs) throws IOException, InterruptedException {
         ExecutorService threads = Executors.newFixedThreadPool(plan.workers());
         try {
-            List<Callable<Life>> lives = new ArrayList<>();
-            List<String> sessions = new ArrayList<>();
+            List<Callable<@Nullable Void>> lives = new ArrayList<>();
             for (int i = 0; i < runs; i++) {
                 String session = place.nextSession(tally.row());
-                sessions.add(session);
-                lives.add(() -> new VictimJvm(place, session).run());
+                lives.add(() -> {
+                    plan.told(tally, session, live(tally, place, session), runs);
+                    return null;
+                });
             }
-            List<Future<Life>> ended = threads.invokeAll(lives);
-            for (int i = 0; i < runs; i++) {
-                Life life = ended.get(i).get();
-                life.told("refused").forEach(line -> tally.saw(line.split(" ", 2)[0]));
-                Verdict verdict = life.finished()
-                        ? place.judgePatiently(sessions.get(i), Script.TURNS, Script.TURNS)
-                        : Verdict.mix("the victim did not get to its end: " + life.lines());
-                plan.told(tally, sessions.get(i), verdict, runs);
+            for (Future<@Nullable Void> ended : threads.invokeAll(lives)) {
+                ended.get();
             }
         } catch (ExecutionException e) {
             throw new IOException(e.getCause());
         } finally {
             threads.shutdownNow();
         }
+    }
+
+    private static Verdict live(Tally tally, Place place, String session) throws IOException {
+        Life life = new VictimJvm(place, session).run();
+        life.told("refused").forEach(line -> tally.saw(line.split(" ", 2)[0]));
+        return life.finished()
+                ? place.judge(session, Script.TURNS, Script.TURNS)
+                : Verdict.mix("the victim did not get to its end: " + life.lines());
     }
 
     private static Process collector(Place place) throws IOException {

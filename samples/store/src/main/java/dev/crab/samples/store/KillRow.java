@@ -21,6 +21,7 @@ final class KillRow implements Row {
         try (Place place = plan.place("points")) {
             Life life = new VictimJvm(place, "points")
                     .property(Victim.POINTS, "true")
+                    .unharmed()
                     .run();
             Verdict verdict = place.judge("points", Script.TURNS, Script.TURNS);
             if (!life.finished() || verdict.kind() != Verdict.Kind.WHOLE) {

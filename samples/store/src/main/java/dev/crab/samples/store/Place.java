@@ -7,23 +7,31 @@ import dev.crab.runtime.session.Commit;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
 import dev.crab.runtime.snapshot.Snapshotters;
+import dev.crab.samples.common.AgentJvm;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /**
- * A data directory with what a victim needs beside it, and the judge: this JVM opens what a dead one has left. Not thread-safe; one
- * thread works in one place.
+ * A data directory with what a victim needs beside it, and the judge: this JVM opens what a dead one has left. Judging is thread-safe;
+ * the rest is for one thread.
  */
 final class Place implements AutoCloseable {
     /** Generations that are kept: few, so that most turns drop one. */
     static final int KEPT = 2;
 
+    /** Whoever holds a session's lock for longer is no collector. */
+    private static final Duration LOCKED = Duration.ofSeconds(20);
+
     private final Path directory;
     private final Path image;
+    private final AgentJvm jvm;
     private final CrabRuntime runtime;
     private int sessions;
 
@@ -32,10 +40,12 @@ final class Place implements AutoCloseable {
      *
      * @param directory made if missing; on one file system with everything below it
      * @param image the sandboxes' root file system
+     * @param jvm starts victims
      */
-    Place(Path directory, Path image) throws IOException {
+    Place(Path directory, Path image, AgentJvm jvm) throws IOException {
         this.directory = Files.createDirectories(directory).toRealPath();
         this.image = image;
+        this.jvm = jvm;
         Files.createDirectories(stash());
         this.runtime = CrabRuntime.builder()
                 .dataDirectory(data())
@@ -61,6 +71,10 @@ final class Place implements AutoCloseable {
 
     Path image() {
         return image;
+    }
+
+    AgentJvm jvm() {
+        return jvm;
     }
 
     CrabRuntime runtime() {
@@ -101,15 +115,6 @@ final class Place implements AutoCloseable {
         }
     }
 
-    /** As {@link #judge} where a collector may have the session's lock for a moment. */
-    Verdict judgePatiently(String session, long from, long to) {
-        Verdict verdict = judge(session, from, to);
-        for (int attempt = 1; attempt < 100 && verdict.equals(Verdict.refused("SESSION_LOCKED")); attempt++) {
-            verdict = judge(session, from, to);
-        }
-        return verdict;
-    }
-
     /** What came back once must come back again, and go on from there. */
     private Verdict again(String session, long turn) {
         try (SandboxSession opened = open(session)) {
@@ -131,7 +136,22 @@ final class Place implements AutoCloseable {
     }
 
     private SandboxSession open(String session) {
-        return runtime.open(session, Victim.spec(image));
+        return patiently(() -> runtime.open(session, Victim.spec(image)));
+    }
+
+    /** Opens a session whose lock a collector may have for a moment, which is long where the host is busy. */
+    static SandboxSession patiently(Supplier<SandboxSession> opening) {
+        long begin = System.nanoTime();
+        while (true) {
+            try {
+                return opening.get();
+            } catch (CrabException e) {
+                if (e.code() != ErrorCode.SESSION_LOCKED || System.nanoTime() - begin > LOCKED.toNanos()) {
+                    throw e;
+                }
+                LockSupport.parkNanos(10_000_000);
+            }
+        }
     }
 
     private static long turn(SandboxSession opened) {

@@ -1,5 +1,6 @@
 package dev.crab.samples.store;
 
+import dev.crab.samples.common.AgentJvm;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
@@ -22,12 +23,13 @@ import java.util.concurrent.Future;
  * @param work where places are made
  * @param image the sandboxes' root file system
  * @param shim the library to preload
+ * @param jvm starts victims
  * @param seed everything random follows from it
  * @param limit points of a row at most; 0: all
  * @param workers points tried side by side
  * @param err where progress is told
  */
-record Plan(Path work, Path image, Path shim, long seed, int limit, int workers, PrintStream err) {
+record Plan(Path work, Path image, Path shim, AgentJvm jvm, long seed, int limit, int workers, PrintStream err) {
     /** Tries one point in a place. */
     @FunctionalInterface
     interface Trial<T> {
@@ -36,7 +38,7 @@ record Plan(Path work, Path image, Path shim, long seed, int limit, int workers,
 
     Place place(String name) {
         try {
-            return new Place(work.resolve(name), image).emptied();
+            return new Place(work.resolve(name), image, jvm).emptied();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

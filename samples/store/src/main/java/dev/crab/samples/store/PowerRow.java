@@ -60,6 +60,7 @@ final class PowerRow implements Row {
         try (Place place = plan.place("operations")) {
             Life life = new VictimJvm(place, "operations")
                     .shim(plan.shim(), Map.of("MODE", "count"))
+                    .unharmed()
                     .run();
             if (!life.finished()) {
                 throw new IOException("the unharmed run fails: " + life.lines());

@@ -1,6 +1,7 @@
 package dev.crab.samples.store;
 
 import dev.crab.runtime.CrabConfig;
+import dev.crab.samples.common.AgentJvm;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.PrintWriter;
@@ -10,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadLocalRandom;
@@ -55,6 +57,12 @@ public final class ProveStore implements Callable<Integer> {
     @Option(names = "--json", description = "Write the result to this file.")
     private @Nullable Path json;
 
+    @Option(
+            names = "--resume",
+            description =
+                    "Take over the rows that this file, written by --json of a run with the same seed, has without a mix.")
+    private @Nullable Path resume;
+
     @Option(names = "--markdown", description = "Write the result as a document to this file.")
     private @Nullable Path markdown;
 
@@ -91,25 +99,37 @@ public final class ProveStore implements Callable<Integer> {
         List<String> rows = only.isEmpty() ? Report.rows() : only;
         Path data = CrabConfig.resolve().data();
         Path work = Files.createDirectories(data.resolve("proof-of-store"));
-        List<Tally> tallies = new ArrayList<>();
-        Report report = new Report(command, chosen, tallies);
+        List<Tally> tallies = new ArrayList<>(resume == null ? List.of() : Report.done(resume, chosen));
+        Report report = new Report(chosen, tallies);
         try (FileChannel lock =
                 FileChannel.open(work.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
             if (lock.tryLock() == null) {
                 throw new IOException("another run works in " + work);
             }
-            Plan plan = new Plan(work, data.resolve("images/debian"), Shim.install(work), chosen, points, workers, err);
+            Path image = data.resolve("images/debian");
+            Plan plan = new Plan(work, image, Shim.install(work), victims(work), chosen, points, workers, err);
             for (String name : rows) {
-                Tally tally = new Tally(name);
+                if (tallies.stream().anyMatch(done -> done.row().equals(name))) {
+                    continue;
+                }
+                Tally tally = new Tally(name, command);
                 err.println(name + ": begins, seed " + chosen);
                 row(name).run(plan, tally);
                 tallies.add(tally);
+                tallies.sort(Comparator.comparing(done -> Report.rows().indexOf(done.row())));
                 write(report); // what is done is told even if the rest is interrupted
                 out.println(tally.line());
                 tally.mixes().forEach(mix -> out.println("        MIX " + mix));
             }
         }
         return report.holds() ? 0 : 1;
+    }
+
+    /** With nothing of an earlier run's, whose classes may have been others. */
+    private static AgentJvm victims(Path work) throws IOException {
+        Path directory = work.resolve("jvm");
+        Place.deleteTree(directory);
+        return new AgentJvm(Files.createDirectories(directory), Victim.class);
     }
 
     private void write(Report report) throws IOException {

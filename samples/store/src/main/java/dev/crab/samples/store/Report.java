@@ -1,5 +1,6 @@
 package dev.crab.samples.store;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -15,11 +16,10 @@ import java.util.Map;
 /**
  * What a run came to, for people and for programs.
  *
- * @param command as it was given
  * @param seed as it was used
  * @param tallies a row each
  */
-record Report(String command, long seed, List<Tally> tallies) {
+record Report(long seed, List<Tally> tallies) {
     private static final Map<String, String> MEANINGS = meanings();
 
     private static Map<String, String> meanings() {
@@ -47,24 +47,26 @@ record Report(String command, long seed, List<Tally> tallies) {
         return tallies.stream().allMatch(tally -> tally.mixes().isEmpty() && tally.points() > 0);
     }
 
-    void json(Path file) throws IOException {
-        List<Map<String, Object>> rows = new ArrayList<>();
-        for (Tally tally : tallies) {
-            Map<String, Object> row = new LinkedHashMap<>();
-            row.put("row", tally.row());
-            row.put("points", tally.points());
-            row.put("whole", tally.whole());
-            row.put("refused", tally.refused());
-            row.put("mixes", tally.mixes());
-            row.put("seen", tally.seen());
-            row.put("notes", tally.notes());
-            rows.add(row);
+    /** The rows without a mix that an earlier run has written, if it had the same seed and machine. */
+    static List<Tally> done(Path file, long seed) throws IOException {
+        List<Tally> done = new ArrayList<>();
+        if (Files.exists(file)) {
+            JsonNode all = new ObjectMapper().readTree(file.toFile());
+            if (all.path("seed").asLong() != seed
+                    || !all.path("machine").asText().equals(machine())) {
+                throw new IOException(file + " is of a run with another seed or on another machine");
+            }
+            all.path("rows").forEach(row -> done.add(Tally.of(row)));
+            done.removeIf(tally -> !tally.mixes().isEmpty());
         }
+        return done;
+    }
+
+    void json(Path file) throws IOException {
         Map<String, Object> all = new LinkedHashMap<>();
-        all.put("command", command);
         all.put("seed", seed);
         all.put("machine", machine());
-        all.put("rows", rows);
+        all.put("rows", tallies.stream().map(Tally::json).toList());
         new ObjectMapper().writerWithDefaultPrettyPrinter().writeValue(file.toFile(), all);
     }
 
@@ -99,7 +101,14 @@ record Report(String command, long seed, List<Tally> tallies) {
             tally.mixes().forEach(mix -> lines.add("- `" + tally.row() + "`: **mix** at " + mix));
         }
         lines.add("");
-        lines.add("`" + command + "` (seed " + seed + "), " + LocalDate.now(ZoneOffset.UTC) + ", " + machine() + ".");
+        Map<String, List<String>> commands = new LinkedHashMap<>();
+        for (Tally tally : tallies) {
+            commands.computeIfAbsent(tally.command(), command -> new ArrayList<>())
+                    .add("`" + tally.row() + "`");
+        }
+        commands.forEach((command, rows) -> lines.add("- " + String.join(", ", rows) + ": `" + command + "`"));
+        lines.add("");
+        lines.add("Seed " + seed + ", " + LocalDate.now(ZoneOffset.UTC) + ", " + machine() + ".");
         Files.writeString(file, String.join("\n", lines) + "\n", StandardCharsets.UTF_8);
     }
 

@@ -1,6 +1,8 @@
 package dev.crab.samples.store;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -8,6 +10,7 @@ import java.util.TreeMap;
 /** What the points of a row came to. Thread-safe. */
 final class Tally {
     private final String row;
+    private final String command;
     private int points;
     private int whole;
     private final Map<String, Integer> refused = new TreeMap<>();
@@ -15,8 +18,45 @@ final class Tally {
     private final List<String> mixes = new ArrayList<>();
     private final List<String> notes = new ArrayList<>();
 
-    Tally(String row) {
+    /**
+     * Nothing yet.
+     *
+     * @param command by which the row is run
+     */
+    Tally(String row, String command) {
         this.row = row;
+        this.command = command;
+    }
+
+    /** As {@link #json} gave it. */
+    static Tally of(JsonNode json) {
+        Tally tally = new Tally(json.path("row").asText(), json.path("command").asText());
+        tally.points = json.path("points").asInt();
+        tally.whole = json.path("whole").asInt();
+        json.path("refused")
+                .properties()
+                .forEach(
+                        code -> tally.refused.put(code.getKey(), code.getValue().asInt()));
+        json.path("seen")
+                .properties()
+                .forEach(code -> tally.seen.put(code.getKey(), code.getValue().asInt()));
+        json.path("mixes").forEach(mix -> tally.mixes.add(mix.asText()));
+        json.path("notes").forEach(note -> tally.notes.add(note.asText()));
+        return tally;
+    }
+
+    /** All of it. */
+    synchronized Map<String, Object> json() {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("row", row);
+        json.put("command", command);
+        json.put("points", points);
+        json.put("whole", whole);
+        json.put("refused", refused());
+        json.put("mixes", mixes());
+        json.put("seen", seen());
+        json.put("notes", notes());
+        return json;
     }
 
     synchronized void add(String point, Verdict verdict) {
@@ -40,6 +80,10 @@ final class Tally {
 
     String row() {
         return row;
+    }
+
+    String command() {
+        return command;
     }
 
     synchronized int points() {

@@ -5,6 +5,7 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.session.SandboxSession;
 import java.io.IOException;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
@@ -14,16 +15,11 @@ final class TwoRow implements Row {
     private static final int RUNS = 12;
 
     @Override
-    public void run(Plan plan, Tally tally) throws IOException {
+    public void run(Plan plan, Tally tally) {
         Random random = plan.random(tally.row());
         int runs = plan.limit() == 0 ? RUNS : Math.min(RUNS, plan.limit());
-        try (Place place = plan.place(tally.row())) {
-            for (int i = 0; i < runs; i++) {
-                String session = place.nextSession(tally.row());
-                plan.told(tally, session, race(tally, place, session, random), runs);
-                place.clear(session);
-            }
-        }
+        List<Long> seeds = random.longs(runs).boxed().toList();
+        plan.each(tally, seeds, (place, session, seed) -> race(tally, place, session, new Random(seed)));
         tally.note("a point is a whole run; times that the second was refused: " + tally.seen());
     }
 

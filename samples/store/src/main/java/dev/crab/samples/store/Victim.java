@@ -80,7 +80,7 @@ final class Victim {
 
     private void run() {
         for (int opening = 1; opening <= OPENINGS; opening++) {
-            try (SandboxSession opened = runtime.open(session, spec(image))) {
+            try (SandboxSession opened = Place.patiently(() -> runtime.open(session, spec(image)))) {
                 long turn = turn(opened);
                 say("opened " + turn);
                 checkAfterRefusal(opened, turn);

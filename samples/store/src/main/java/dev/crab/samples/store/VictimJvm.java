@@ -28,6 +28,7 @@ final class VictimJvm {
     private final Map<String, String> properties = new LinkedHashMap<>();
     private final Map<String, String> environment = new LinkedHashMap<>();
     private BiConsumer<String, Process> listener = (line, process) -> {};
+    private boolean unharmed;
 
     VictimJvm(Place place, String session) {
         this.place = place;
@@ -47,6 +48,12 @@ final class VictimJvm {
         environment.put("CRAB_SHIM_STASH", place.stash().toString());
         environment.put("CRAB_SHIM_CONTROL", place.control().toString());
         settings.forEach((name, value) -> environment.put("CRAB_SHIM_" + name, value));
+        return this;
+    }
+
+    /** Nothing is in wait for it: its loaded classes are kept for those that come after it. */
+    VictimJvm unharmed() {
+        unharmed = true;
         return this;
     }
 
@@ -85,11 +92,9 @@ final class VictimJvm {
     }
 
     private List<String> command() {
-        List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx256m"));
-        properties.forEach((name, value) -> command.add("-D" + name + "=" + value));
-        command.addAll(List.of("-cp", classPath(), Victim.class.getName()));
+        List<String> defined = new ArrayList<>();
+        properties.forEach((name, value) -> defined.add(name + "=" + value));
+        List<String> command = new ArrayList<>(place.jvm().command(defined, unharmed));
         command.addAll(List.of(place.data().toString(), session, place.image().toString()));
         return command;
     }

@@ -3,6 +3,7 @@ package dev.crab.samples.store;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.crab.runtime.CrabConfig;
+import dev.crab.samples.common.AgentJvm;
 import dev.crab.samples.store.Verdict.Kind;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -29,7 +30,7 @@ class CrashMatrixTest {
     static void open(@TempDir Path work) throws IOException {
         Path image = CrabConfig.resolve().data().resolve("images/debian");
         PrintStream told = new PrintStream(TOLD, true, StandardCharsets.UTF_8);
-        plan = new Plan(work, image, Shim.install(work), 7, 1, 1, told);
+        plan = new Plan(work, image, Shim.install(work), new AgentJvm(work, Victim.class), 7, 1, 1, told);
         place = plan.place("place");
     }
 
@@ -67,14 +68,14 @@ class CrashMatrixTest {
     @ParameterizedTest
     @ValueSource(strings = {"enospc", "eio"})
     void error(String error) throws IOException {
-        Tally tally = new Tally(error);
+        Tally tally = new Tally(error, "");
         assertWhole(new ErrorRow(error).fail(plan, tally, place, error, new ErrorRow.Failure(101, "on")));
         assertThat(tally.seen()).as("what the victim was refused with").isNotEmpty();
     }
 
     @Test
     void two() throws IOException {
-        Tally tally = new Tally("two");
+        Tally tally = new Tally("two", "");
         assertWhole(TwoRow.race(tally, place, "two", new Random(7)));
         assertThat(tally.seen()).containsOnlyKeys("SESSION_LOCKED");
     }
@@ -87,7 +88,7 @@ class CrashMatrixTest {
     @ParameterizedTest
     @ValueSource(strings = {"flip", "gc"})
     void row(String name) throws IOException {
-        Tally tally = new Tally(name);
+        Tally tally = new Tally(name, "");
         ProveStore.row(name).run(plan, tally);
         assertThat(tally.points()).isPositive();
         assertThat(tally.mixes()).as(TOLD.toString(StandardCharsets.UTF_8)).isEmpty();
