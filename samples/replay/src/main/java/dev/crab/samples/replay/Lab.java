@@ -29,7 +29,7 @@ final class Lab implements AutoCloseable {
     private final PrintStream err;
     private final Path data = CrabConfig.resolve().data();
     private final Path directory = Files.createTempDirectory("crab-replay-");
-    private final AgentJvm jvm = new AgentJvm(directory, ReplayAgent.class);
+    private final AgentJvm jvm = new AgentJvm(directory, ReplayAgent.class, false);
     private final ReplayModel model = new ReplayModel();
     private final CrabRuntime runtime = CrabRuntime.builder().build();
     private final PlainStore store = new PlainStore(data);
@@ -96,7 +96,8 @@ final class Lab implements AutoCloseable {
      *
      * @param endsItself whether nobody will kill it, so that it can keep its classes for the next ones if none has yet
      */
-    LiveJvm start(String name, AgentPlan plan, boolean endsItself, Consumer<Events.Event> listener, Consumer<Integer> ended)
+    LiveJvm start(
+            String name, AgentPlan plan, boolean endsItself, Consumer<Events.Event> listener, Consumer<Integer> ended)
             throws IOException {
         plan.agents().forEach(agent -> present.put(agent.name(), plan.policy()));
         Path file = place(name).resolve("plan.json");
