@@ -21,15 +21,18 @@ public final class AgentJvm {
     private final String classPath;
     private final Path archive;
     private final String main;
+    private final boolean shortLived;
 
     /**
      * Prepares it.
      *
      * @param directory where jars and archive are kept
      * @param main the class that is started
+     * @param shortLived whether it only has to start quickly; one that computes digests of many megabytes is better off without
      */
-    public AgentJvm(Path directory, Class<?> main) throws IOException {
+    public AgentJvm(Path directory, Class<?> main, boolean shortLived) throws IOException {
         this.main = main.getName();
+        this.shortLived = shortLived;
         archive = directory.resolve("agent.jsa");
         List<String> entries = new ArrayList<>();
         for (String entry : System.getProperty("java.class.path").split(File.pathSeparator, -1)) {
@@ -57,8 +60,10 @@ public final class AgentJvm {
     public List<String> command(List<String> properties, boolean writesArchive) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        // Short-lived processes: what pays here is a quick start.
-        command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m"));
+        if (shortLived) {
+            command.add("-XX:TieredStopAtLevel=1");
+        }
+        command.addAll(List.of("-XX:+UseSerialGC", "-Xmx512m"));
         if (Files.exists(archive)) {
             command.add("-XX:SharedArchiveFile=" + archive);
         } else if (writesArchive) {

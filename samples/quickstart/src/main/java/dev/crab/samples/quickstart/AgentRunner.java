@@ -50,7 +50,7 @@ final class AgentRunner implements AutoCloseable {
         this.protectedByCrab = protectedByCrab;
         try {
             directory = Files.createTempDirectory("crab-quickstart-");
-            jvm = new AgentJvm(directory, CodingAgent.class);
+            jvm = new AgentJvm(directory, CodingAgent.class, true);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -1,20 +1,15 @@
 package dev.crab.samples.replay;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.crab.samples.common.Events;
 import dev.crab.samples.replay.SandboxState.Differences;
+import dev.crab.samples.replay.Victim.Happening.Asked;
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -28,27 +23,13 @@ import org.jspecify.annotations.Nullable;
  * <p>All happens while a request to the model is being answered, which this holds back for as long as it looks.
  */
 final class CrashRun {
-    private static final long PATIENCE_SECONDS = 900;
     private static final long COMMIT_SECONDS = 120;
-    private static final int LOG_LENGTH = 8000;
 
     /** What Crab logs where a turn cannot be committed; the agent is told so only when it wants to go on. */
     private static final Pattern REFUSED = Pattern.compile("is not committed: (.*(\n\\(.*)*)");
 
     /** How far apart the two looks at a sandbox are that tell what moves by itself. */
     private static final long MOVE_MILLIS = 1100;
-
-    /** What happened to the agent. */
-    private sealed interface Happening {
-        /** It asks its model, and waits. */
-        record Asked(int turn, JsonNode messages, long nanos, Hold release) implements Happening {}
-
-        /** Its model has answered. */
-        record Answered() implements Happening {}
-
-        /** Its JVM has ended. */
-        record Ended() implements Happening {}
-    }
 
     /**
      * What was found at the end of a turn.
@@ -64,93 +45,18 @@ final class CrashRun {
     private final Trajectory trajectory;
     private final CrashPlan plan;
     private final TreeMap<Integer, CrashPlan.Stop> stops;
-    private final String name;
+    private final Victim victim;
     private final Map<Integer, Found> found = new HashMap<>();
     private final List<Crash> crashes = new ArrayList<>();
 
-    private LinkedBlockingQueue<Happening> happenings = new LinkedBlockingQueue<>();
-    private SandboxView view;
-    private int life;
-    private @Nullable LiveJvm jvm;
-    private volatile long restoreMillis;
-    private volatile int restoredTurn;
-    private volatile String answer = "";
-    private volatile String failure = "";
-    private volatile LinkedBlockingQueue<String> probes = new LinkedBlockingQueue<>();
-    private long openedAt;
 
-    CrashRun(Lab lab, String policy, Trajectory trajectory, CrashPlan plan, long seed) throws IOException {
+    CrashRun(Lab lab, String policy, Trajectory trajectory, CrashPlan plan, long seed) {
         this.lab = lab;
         this.policy = policy;
         this.trajectory = trajectory;
         this.plan = plan;
         this.stops = plan.stops(trajectory.turns(), seed);
-        this.name = lab.nextName();
-        this.view = lab.view(name);
-    }
-
-    /** Holds a request back. */
-    private static final class Hold {
-        private final CountDownLatch latch = new CountDownLatch(1);
-        private volatile boolean dropped;
-
-        void countDown() {
-            latch.countDown();
-        }
-
-        /** Whoever asked is dead. */
-        void drop() {
-            dropped = true;
-            latch.countDown();
-        }
-
-        void await() throws InterruptedException {
-            latch.await();
-            if (dropped) {
-                throw new InterruptedException("nobody waits for the answer");
-            }
-        }
-    }
-
-    /** Listens to one life. */
-    private final class Listener implements ReplayModel.Listener {
-        private final LinkedBlockingQueue<Happening> happenings;
-
-        Listener(LinkedBlockingQueue<Happening> happenings) {
-            this.happenings = happenings;
-        }
-
-        @Override
-        public void asked(int turn, JsonNode messages, long nanos) throws InterruptedException {
-            Hold release = new Hold();
-            happenings.add(new Happening.Asked(turn, messages, nanos, release));
-            release.await();
-        }
-
-        @Override
-        public void answered(int turn, long nanos) {
-            happenings.add(new Happening.Answered());
-        }
-
-        @Override
-        public void refused(List<String> faults) {
-            failure = "the model refused the chat: " + faults;
-        }
-    }
-
-    private void told(Events.Event event) {
-        switch (event.kind()) {
-            case "opened" -> {
-                restoreMillis = event.body().path("restoreMillis").asLong();
-                restoredTurn = event.body().path("turn").asInt();
-            }
-            case "probe" -> probes.add(event.body().path("answer").asText());
-            case "finished" -> answer = event.body().path("answer").asText();
-            case "failed" -> failure = event.body().path("message").asText();
-            default -> {
-                // Turns are measured elsewhere.
-            }
-        }
+        this.victim = new Victim(lab, policy, trajectory);
     }
 
     /** What came of each kill so far. */
@@ -165,7 +71,7 @@ final class CrashRun {
      */
     void run() throws IOException, InterruptedException {
         try {
-            Happening.Asked asked = begin();
+            Asked asked = victim.begin();
             while (asked != null && !stops.isEmpty()) {
                 CrashPlan.Stop stop = stops.remove(asked.turn());
                 asked = stop == null ? pass(asked) : crash(asked, stop);
@@ -174,73 +80,31 @@ final class CrashRun {
                 finish(asked);
             }
         } finally {
-            LiveJvm last = jvm;
-            if (last != null) {
-                last.kill();
-            }
-            lab.model().forget(name + "-" + life);
-            lab.remove(policy, name);
+            victim.remove();
         }
     }
 
-    /** Starts the next life. Null if it ended without a word to its model. */
-    private Happening.@Nullable Asked begin() throws IOException, InterruptedException {
-        LinkedBlockingQueue<Happening> own = new LinkedBlockingQueue<>();
-        happenings = own;
-        view = lab.view(name);
-        failure = "";
-        openedAt = now();
-        // Each life has a model of its own: what a dead one still had under way cannot be taken for the next one's.
-        lab.model().forget(name + "-" + life);
-        life++;
-        AgentPlan agents = lab.plan(
-                policy,
-                0,
-                List.of(new AgentPlan.Agent(
-                        name,
-                        trajectory.file().toString(),
-                        lab.place(name).toString(),
-                        lab.model().register(name + "-" + life, trajectory, lab.speed(), new Listener(own)))));
-        jvm = lab.start(name, agents, false, this::told, status -> own.add(new Happening.Ended()));
-        return next();
-    }
-
-    private Happening.@Nullable Asked next() throws InterruptedException {
-        while (true) {
-            Happening happening = happenings.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
-            if (happening instanceof Happening.Asked asked) {
-                return asked;
-            }
-            if (!(happening instanceof Happening.Answered)) {
-                if (happening == null) {
-                    failure = "it does nothing any more";
-                }
-                return null;
-            }
-        }
-    }
-
-    private Happening.@Nullable Asked pass(Happening.Asked asked) throws IOException, InterruptedException {
+    private @Nullable Asked pass(Asked asked) throws IOException, InterruptedException {
         if (!found.containsKey(asked.turn())
                 && stops.values().stream().anyMatch(stop -> stop.kind() != CrashKind.BOUNDARY)) {
             note(asked); // a kill further on may bring it back to here
         }
         asked.release().countDown();
-        return next();
+        return victim.next();
     }
 
-    private void note(Happening.Asked asked) throws IOException, InterruptedException {
+    private void note(Asked asked) throws IOException, InterruptedException {
         awaitSaved(asked.turn());
         found.put(asked.turn(), look(asked));
     }
 
-    private Found look(Happening.Asked asked) throws IOException, InterruptedException {
-        long at = now() - (System.nanoTime() - asked.nanos());
-        SandboxState state = view.look();
+    private Found look(Asked asked) throws IOException, InterruptedException {
+        long at = Victim.now() - (System.nanoTime() - asked.nanos());
+        SandboxState state = victim.look();
         SandboxState later = state;
         if (state.hasSurvivors()) {
             Thread.sleep(MOVE_MILLIS);
-            later = view.look();
+            later = victim.look();
         }
         return new Found(state, later, at, results(asked));
     }
@@ -251,31 +115,31 @@ final class CrashRun {
 
     private void awaitSaved(int turn) throws IOException, InterruptedException {
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(COMMIT_SECONDS);
-        while (saves() && lab.saved(policy, name) < turn) {
-            Matcher refused = REFUSED.matcher(log());
+        while (saves() && lab.saved(policy, victim.name()) < turn) {
+            Matcher refused = REFUSED.matcher(victim.log());
             if (refused.find()) {
                 throw new IOException("refused to save turn " + turn + ": " + refused.group(1));
             }
             if (System.nanoTime() > deadline) {
-                throw new IOException("turn " + turn + " is not saved after " + COMMIT_SECONDS + " s" + log());
+                throw new IOException("turn " + turn + " is not saved after " + COMMIT_SECONDS + " s" + victim.log());
             }
             Thread.sleep(5);
         }
     }
 
-    private Happening.@Nullable Asked crash(Happening.Asked asked, CrashPlan.Stop stop)
+    private @Nullable Asked crash(Asked asked, CrashPlan.Stop stop)
             throws IOException, InterruptedException {
         CrashKind kind = stop.kind();
-        Happening.Asked last = asked;
+        Asked last = asked;
         String before = "";
         if (kind != CrashKind.CAPTURE) {
             note(asked);
         }
         if (kind == CrashKind.BOUNDARY && probed()) {
-            before = probe();
+            before = victim.probe();
         }
         if (kind == CrashKind.TOOL) {
-            Happening.Asked second = runTools(asked, stop.delayNanos());
+            Asked second = runTools(asked, stop.delayNanos());
             if (second != null) {
                 last = second; // they were quicker
                 kind = CrashKind.CAPTURE;
@@ -283,67 +147,56 @@ final class CrashRun {
         } else if (kind == CrashKind.CAPTURE) {
             sleepUntil(asked.nanos() + stop.delayNanos());
         }
-        kill(last);
+        victim.kill(last);
         long killed = System.nanoTime();
         if (kind == CrashKind.CAPTURE && !found.containsKey(last.turn())) {
             found.put(last.turn(), look(last));
         }
-        int target = kind == CrashKind.CAPTURE && saves() ? lab.saved(policy, name) : last.turn();
+        int target = kind == CrashKind.CAPTURE && saves() ? lab.saved(policy, victim.name()) : last.turn();
         if (kind == CrashKind.TOOL) {
             target = asked.turn();
         }
-        Happening.Asked back = begin();
+        Asked back = victim.begin();
         long down = (System.nanoTime() - killed) / 1_000_000;
         return compare(back, kind, last.turn(), target, before, down);
     }
 
-    private void kill(Happening.Asked asked) throws InterruptedException {
-        Objects.requireNonNull(jvm).kill();
-        asked.release().drop();
-    }
-
     /** Lets the tools run for that long. If they end before, answers with the request behind them. */
-    private Happening.@Nullable Asked runTools(Happening.Asked asked, long nanos) throws InterruptedException {
+    private @Nullable Asked runTools(Asked asked, long nanos) throws InterruptedException {
         asked.release().countDown();
-        Happening happening = happenings.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
-        if (!(happening instanceof Happening.Answered)) {
-            return happening instanceof Happening.Asked next ? next : null;
-        }
-        return happenings.poll(nanos, TimeUnit.NANOSECONDS) instanceof Happening.Asked next ? next : null;
+        return victim.askedWithin(nanos);
     }
 
-    private Happening.@Nullable Asked compare(
-            Happening.@Nullable Asked back, CrashKind kind, int turn, int target, String before, long down)
+    private @Nullable Asked compare(
+            @Nullable Asked back, CrashKind kind, int turn, int target, String before, long down)
             throws IOException, InterruptedException {
         if (back == null) {
-            add(kind, turn, target, -1, Differences.NONE, List.of(), "", down);
+            add(kind, turn, target, -1, Differences.NONE, List.of(), "", 0, down, why());
             return null;
         }
         // Tools that ran again before it asked its model would make up for a sandbox that came back further behind.
-        int recovered = saves() ? restoredTurn : back.turn();
+        int recovered = saves() ? victim.restoredTurn() : back.turn();
         Differences differences = differences(target);
         List<String> chat =
                 differences(Objects.requireNonNull(found.get(target)).chat(), results(back));
         String probe = "";
-        Happening.Asked goesOn = back;
-        long restored = restoreMillis;
+        Asked goesOn = back;
+        long restored = victim.restoreMillis();
         if (kind == CrashKind.BOUNDARY && probed()) {
-            String after = probe();
+            String after = victim.probe();
             probe = alike(before, after, trajectory.recording().expected()) ? "" : before + " -> " + after;
             // Asking changes what is asked: a new life goes on, without it.
-            kill(back);
-            goesOn = begin();
-            restoreMillis = restored;
-            if (goesOn == null) {
-                add(kind, turn, target, -1, differences, chat, probe, down);
+            victim.kill(back);
+            goesOn = victim.begin();
+                        if (goesOn == null) {
+                add(kind, turn, target, -1, differences, chat, probe, restored, down, why());
                 return null;
             }
             List<String> wrong = new ArrayList<>(differences.wrong());
             wrong.addAll(differences(target).wrong());
             differences = new Differences(wrong, differences.moved());
         }
-        failure = "";
-        add(kind, turn, target, recovered, differences, chat, probe, down);
+        add(kind, turn, target, recovered, differences, chat, probe, restored, down, "");
         found.keySet().removeIf(later -> later > target); // what follows comes anew
         return goesOn;
     }
@@ -352,7 +205,7 @@ final class CrashRun {
         Found then = found.get(target);
         return then == null
                 ? new Differences(List.of("nothing is known of turn " + target), List.of())
-                : then.state().differences(then.later(), then.at(), view.look(), openedAt, timesCount());
+                : then.state().differences(then.later(), then.at(), victim.look(), victim.openedAt(), timesCount());
     }
 
     /** A policy that makes the sandbox anew runs its set-up anew as well: at another time. */
@@ -383,8 +236,9 @@ final class CrashRun {
             Differences differences,
             List<String> chat,
             String probe,
-            long down)
-            throws IOException {
+            long restoreMillis,
+            long down,
+            String failure) {
         crashes.add(new Crash(
                 policy,
                 trajectory.id(),
@@ -401,38 +255,29 @@ final class CrashRun {
                 probed() && kind == CrashKind.BOUNDARY,
                 restoreMillis,
                 down,
-                recovered < 0 ? (failure.isEmpty() ? "it ended" : failure) + log() : ""));
+                failure));
     }
 
-    /** The end of what the JVMs have said beside events. */
-    private String log() throws IOException {
-        Path file = lab.log(name);
-        String text = Files.exists(file) ? Files.readString(file) : "";
-        return "\n" + text.substring(Math.max(0, text.length() - LOG_LENGTH));
-    }
-
-    private void finish(Happening.Asked asked) throws IOException, InterruptedException {
+    private void finish(Asked asked) throws IOException, InterruptedException {
         asked.release().countDown();
-        Happening.Asked next = next();
+        Asked next = victim.next();
         while (next != null) {
             next.release().countDown();
-            next = next();
+            next = victim.next();
         }
         String expected = ReplayModel.lastAnswer(trajectory.recording());
-        if (!answer.equals(expected)) {
-            failure = failure.isEmpty() ? "its last answer is \"" + answer + "\"" : failure;
-            add(CrashKind.BOUNDARY, trajectory.turns(), trajectory.turns(), -1, Differences.NONE, List.of(), "", 0);
+        if (!victim.answer().equals(expected)) {
+            String why = "its last answer is \"" + victim.answer() + "\": " + why();
+            int last = trajectory.turns();
+            add(CrashKind.BOUNDARY, last, last, -1, Differences.NONE, List.of(), "", 0, 0, why);
         }
     }
 
-    private String probe() throws IOException, InterruptedException {
-        probes.clear();
-        Objects.requireNonNull(jvm).tell("probe " + name);
-        String said = probes.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
-        return said == null ? "(no answer)" : said;
+    private String why() throws IOException {
+        return (victim.failure().isEmpty() ? "it ended" : victim.failure()) + victim.log();
     }
 
-    private static List<String> results(Happening.Asked asked) {
+    private static List<String> results(Asked asked) {
         List<String> results = new ArrayList<>();
         for (JsonNode message : asked.messages()) {
             if (message.path("role").asText().equals("tool")) {
@@ -453,11 +298,6 @@ final class CrashRun {
             }
         }
         return differences;
-    }
-
-    private static long now() {
-        Instant now = Instant.now();
-        return TimeUnit.SECONDS.toNanos(now.getEpochSecond()) + now.getNano();
     }
 
     private static void sleepUntil(long nanos) throws InterruptedException {

@@ -29,7 +29,7 @@ final class Lab implements AutoCloseable {
     private final PrintStream err;
     private final Path data = CrabConfig.resolve().data();
     private final Path directory = Files.createTempDirectory("crab-replay-");
-    private final AgentJvm jvm = new AgentJvm(directory, ReplayAgent.class);
+    private final AgentJvm jvm = new AgentJvm(directory, ReplayAgent.class, false);
     private final ReplayModel model = new ReplayModel();
     private final CrabRuntime runtime = CrabRuntime.builder().build();
     private final PlainStore store = new PlainStore(data);

@@ -50,11 +50,11 @@ class ReplayBenchTest {
 
     @Test
     void crab_comesBackRightFromACrashBehindEveryTurn() throws Exception {
-        JsonNode found = replay("--policies", "crab", "--only", "{write-report,counting-repl}", "--runs", "0");
+        JsonNode found = replay("--policies", "crab", "--only", "counting-repl", "--runs", "0");
 
         JsonNode recovery = recovery(found, "crab");
-        assertThat(recovery.path("crashes").asInt()).as(said()).isEqualTo(7);
-        assertThat(recovery.path("correct").asInt()).as(said()).isEqualTo(7);
+        assertThat(recovery.path("crashes").asInt()).as(said()).isEqualTo(3);
+        assertThat(recovery.path("correct").asInt()).as(said()).isEqualTo(3);
         assertThat(recovery.path("probe").asInt()).as(said()).isEqualTo(3);
         assertThat(status).as(said()).isZero();
     }
@@ -72,9 +72,9 @@ class ReplayBenchTest {
                 "--crash",
                 "random:1",
                 "--seed",
-                "3");
+                "1");
 
-        assertThat(found.at("/crashes/0/turn").asInt()).as(said()).isPositive();
+        assertThat(found.at("/crashes/0/turn").asInt()).as(said()).isEqualTo(3);
         JsonNode files = recovery(found, "files");
         assertThat(files.path("correct").asInt()).as(said()).isZero();
         assertThat(found.at("/crashes/1/state").toString())
