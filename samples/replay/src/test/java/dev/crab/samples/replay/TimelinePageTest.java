@@ -26,8 +26,8 @@ class TimelinePageTest {
         turn.put("turn", number).put("effect", effect).put("saved", saved).put("bytes", 1000 * number);
         // What a session's history is made of can read it, too.
         ObjectNode shown = TurnReport.fromJson(turn).toJson();
-        return shown.put("boundaryMillis", 1_800_000_000_000.0 + 3000 * number)
-                .put("committedMillis", 1_800_000_000_105L + 3000 * number)
+        return shown.put("boundaryMillis", 1_800_000_000_000.0 + 3000L * number)
+                .put("committedMillis", 1_800_000_000_105L + 3000L * number)
                 .put("void", isVoid);
     }
 
