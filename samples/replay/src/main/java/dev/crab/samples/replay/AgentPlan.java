@@ -14,11 +14,18 @@ import java.util.Map;
  * @param data the data directory
  * @param image the sandboxes' root file system
  * @param copies directories of the sandbox, and those of the host whose files are put there before the set-up
+ * @param waits whether each agent, once it has its sandbox, waits for the line {@code go} before it begins
  * @param staggerMillis so much later than the one before it each agent begins
  * @param agents the agents
  */
 record AgentPlan(
-        String policy, String data, String image, Map<String, String> copies, long staggerMillis, List<Agent> agents) {
+        String policy,
+        String data,
+        String image,
+        Map<String, String> copies,
+        boolean waits,
+        long staggerMillis,
+        List<Agent> agents) {
     /**
      * An agent.
      *

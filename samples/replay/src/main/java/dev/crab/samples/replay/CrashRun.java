@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
@@ -49,7 +48,6 @@ final class CrashRun {
     private final Map<Integer, Found> found = new HashMap<>();
     private final List<Crash> crashes = new ArrayList<>();
 
-
     CrashRun(Lab lab, String policy, Trajectory trajectory, CrashPlan plan, long seed) {
         this.lab = lab;
         this.policy = policy;
@@ -71,7 +69,7 @@ final class CrashRun {
      */
     void run() throws IOException, InterruptedException {
         try {
-            Asked asked = victim.begin();
+            Asked asked = victim.open() ? victim.go() : null;
             while (asked != null && !stops.isEmpty()) {
                 CrashPlan.Stop stop = stops.remove(asked.turn());
                 asked = stop == null ? pass(asked) : crash(asked, stop);
@@ -127,8 +125,7 @@ final class CrashRun {
         }
     }
 
-    private @Nullable Asked crash(Asked asked, CrashPlan.Stop stop)
-            throws IOException, InterruptedException {
+    private @Nullable Asked crash(Asked asked, CrashPlan.Stop stop) throws IOException, InterruptedException {
         CrashKind kind = stop.kind();
         Asked last = asked;
         String before = "";
@@ -156,9 +153,7 @@ final class CrashRun {
         if (kind == CrashKind.TOOL) {
             target = asked.turn();
         }
-        Asked back = victim.begin();
-        long down = (System.nanoTime() - killed) / 1_000_000;
-        return compare(back, kind, last.turn(), target, before, down);
+        return compare(kind, last.turn(), target, before, killed);
     }
 
     /** Lets the tools run for that long. If they end before, answers with the request behind them. */
@@ -167,38 +162,49 @@ final class CrashRun {
         return victim.askedWithin(nanos);
     }
 
-    private @Nullable Asked compare(
-            @Nullable Asked back, CrashKind kind, int turn, int target, String before, long down)
+    /** Looks at the sandbox before anything is done in it: the tools of a turn that was not saved run again before the model is asked. */
+    private @Nullable Asked compare(CrashKind kind, int turn, int target, String before, long killed)
             throws IOException, InterruptedException {
+        boolean opened = victim.open();
+        long down = System.nanoTime() - killed;
+        Differences differences = opened ? differences(target) : Differences.NONE;
+        long restored = opened ? victim.restoreMillis() : 0;
+        long going = System.nanoTime();
+        Asked back = opened ? victim.go() : null;
+        down = (down + System.nanoTime() - going) / 1_000_000;
         if (back == null) {
-            add(kind, turn, target, -1, Differences.NONE, List.of(), "", 0, down, why());
+            add(kind, turn, target, -1, differences, List.of(), "", restored, down, why());
             return null;
         }
-        // Tools that ran again before it asked its model would make up for a sandbox that came back further behind.
         int recovered = saves() ? victim.restoredTurn() : back.turn();
-        Differences differences = differences(target);
-        List<String> chat =
-                differences(Objects.requireNonNull(found.get(target)).chat(), results(back));
+        List<String> chat = chat(target, results(back));
         String probe = "";
-        Asked goesOn = back;
-        long restored = victim.restoreMillis();
         if (kind == CrashKind.BOUNDARY && probed()) {
             String after = victim.probe();
             probe = alike(before, after, trajectory.recording().expected()) ? "" : before + " -> " + after;
             // Asking changes what is asked: a new life goes on, without it.
             victim.kill(back);
-            goesOn = victim.begin();
-                        if (goesOn == null) {
+            if (!victim.open()) {
                 add(kind, turn, target, -1, differences, chat, probe, restored, down, why());
                 return null;
             }
             List<String> wrong = new ArrayList<>(differences.wrong());
             wrong.addAll(differences(target).wrong());
             differences = new Differences(wrong, differences.moved());
+            back = victim.go();
         }
         add(kind, turn, target, recovered, differences, chat, probe, restored, down, "");
         found.keySet().removeIf(later -> later > target); // what follows comes anew
-        return goesOn;
+        return back;
+    }
+
+    /** Differences of the results up to that turn; those behind it come from tools that ran again. */
+    private List<String> chat(int target, List<String> results) {
+        Found then = found.get(target);
+        return then == null
+                ? List.of("nothing is known of turn " + target)
+                : differences(
+                        then.chat(), results.subList(0, Math.min(then.chat().size(), results.size())));
     }
 
     private Differences differences(int target) throws IOException {

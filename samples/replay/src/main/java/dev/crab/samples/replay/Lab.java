@@ -87,8 +87,8 @@ final class Lab implements AutoCloseable {
         return new SandboxView(store.data.sandbox(name));
     }
 
-    AgentPlan plan(String policy, long staggerMillis, List<AgentPlan.Agent> agents) {
-        return new AgentPlan(policy, data.toString(), image.toString(), copies, staggerMillis, agents);
+    AgentPlan plan(String policy, boolean waits, long staggerMillis, List<AgentPlan.Agent> agents) {
+        return new AgentPlan(policy, data.toString(), image.toString(), copies, waits, staggerMillis, agents);
     }
 
     /**

@@ -132,7 +132,7 @@ final class MeasuredRun {
         Path log = lab.log(first);
         try (LiveJvm process = lab.start(
                 first,
-                lab.plan(policy, staggerMillis, plans),
+                lab.plan(policy, false, staggerMillis, plans),
                 true,
                 event -> {
                     Agent agent = agents.get(event.body().path("agent").asText());

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -20,13 +21,14 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * The JVM of the agents. It is started with the same plan whether it is the first time or after a crash.
  *
  * <p>Its events: {@code opened} (agent, turn it was brought back to, milliseconds), {@code turn} (agent, {@link TurnRow}), {@code probe}
- * (agent, answer), {@code finished} (agent, answer), {@code failed} (agent, message). On standard input it takes lines {@code probe AGENT};
+ * (agent, answer), {@code finished} (agent, answer), {@code failed} (agent, message). On standard input it takes lines {@code probe AGENT} and {@code go};
  * its end, however it came, ends the JVM.
  */
 final class ReplayAgent {
     private final Events events = new Events(System.out);
     private final Map<String, Policy.Life> lives = new ConcurrentHashMap<>();
     private final Map<String, Recording> recordings = new ConcurrentHashMap<>();
+    private final CountDownLatch told = new CountDownLatch(1);
     private final AtomicBoolean failed = new AtomicBoolean();
 
     private ReplayAgent() {}
@@ -39,6 +41,9 @@ final class ReplayAgent {
         Thread commands = new Thread(this::takeCommands, "driver-watch");
         commands.setDaemon(true);
         commands.start();
+        if (!plan.waits()) {
+            told.countDown();
+        }
         CyclicBarrier opened = new CyclicBarrier(plan.agents().size());
         try (Policy policy = Policies.open(plan)) {
             List<Thread> threads = new ArrayList<>();
@@ -66,6 +71,7 @@ final class ReplayAgent {
                 lives.put(agent.name(), life);
                 events.emit("opened", Map.of("agent", agent.name(), "turn", life.recovered(), "restoreMillis", millis));
                 opened.await();
+                told.await();
                 Thread.sleep(delay);
                 events.emit("finished", Map.of("agent", agent.name(), "answer", life.work()));
             }
@@ -80,7 +86,9 @@ final class ReplayAgent {
     private void takeCommands() {
         try (BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
             for (String line = in.readLine(); line != null; line = in.readLine()) {
-                if (line.startsWith("probe ")) {
+                if (line.equals("go")) {
+                    told.countDown();
+                } else if (line.startsWith("probe ")) {
                     probe(line.substring("probe ".length()));
                 }
             }

@@ -75,7 +75,7 @@ final class SandboxView {
                 .replace('\0', ' ')
                 .strip();
         String state = switch (Objects.requireNonNull(status.get("State")).charAt(0)) {
-            case 'T', 't' -> "stopped";
+            case 'T' -> "stopped"; // not t: a dump that died may hold it so
             case 'Z', 'X' -> "dead";
             default -> "alive";
         };

@@ -26,6 +26,9 @@ final class Victim {
         /** Its model has answered. */
         record Answered() implements Happening {}
 
+        /** It has its sandbox, and waits for {@link #go}. */
+        record Opened() implements Happening {}
+
         /** Its JVM has ended. */
         record Ended() implements Happening {}
     }
@@ -103,11 +106,12 @@ final class Victim {
         }
     }
 
-    private void told(Events.Event event) {
+    private void told(LinkedBlockingQueue<Happening> own, Events.Event event) {
         switch (event.kind()) {
             case "opened" -> {
                 restoreMillis = event.body().path("restoreMillis").asLong();
                 restoredTurn = event.body().path("turn").asInt();
+                own.add(new Happening.Opened());
             }
             case "probe" -> probes.add(event.body().path("answer").asText());
             case "finished" -> answer = event.body().path("answer").asText();
@@ -152,8 +156,8 @@ final class Victim {
         return view.look();
     }
 
-    /** Starts the next life. Null if it ended without a word to its model. */
-    Happening.@Nullable Asked begin() throws IOException, InterruptedException {
+    /** Starts the next life, up to where it has its sandbox and nothing has been done in it. False if it does not get there. */
+    boolean open() throws IOException, InterruptedException {
         LinkedBlockingQueue<Happening> own = new LinkedBlockingQueue<>();
         happenings = own;
         view = lab.view(name);
@@ -164,13 +168,20 @@ final class Victim {
         life++;
         AgentPlan agents = lab.plan(
                 policy,
+                true,
                 0,
                 List.of(new AgentPlan.Agent(
                         name,
                         trajectory.file().toString(),
                         lab.place(name).toString(),
                         lab.model().register(name + "-" + life, trajectory, lab.speed(), new Listener(own)))));
-        jvm = lab.start(name, agents, false, this::told, status -> own.add(new Happening.Ended()));
+        jvm = lab.start(name, agents, false, event -> told(own, event), status -> own.add(new Happening.Ended()));
+        return happenings.poll(PATIENCE_SECONDS, TimeUnit.SECONDS) instanceof Happening.Opened;
+    }
+
+    /** Lets it begin, or go on; answers with its next request, or null if it ends without one. */
+    Happening.@Nullable Asked go() throws IOException, InterruptedException {
+        Objects.requireNonNull(jvm).tell("go");
         return next();
     }
 
