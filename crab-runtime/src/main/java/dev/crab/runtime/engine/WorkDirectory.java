@@ -1,12 +1,12 @@
 package dev.crab.runtime.engine;
 
 import dev.crab.runtime.error.CrabException;
-import dev.crab.runtime.os.ProcFs;
+import dev.crab.runtime.os.DraftDirectory;
+import dev.crab.runtime.os.OwnFiles;
 import java.io.IOException;
-import java.nio.file.DirectoryNotEmptyException;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
@@ -15,14 +15,17 @@ import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.concurrent.Executor;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Room for what lives only while a capture or a restore is under way. Each process has a directory of its own, named after its pid and
- * start, so that whoever comes next can tell what a dead one left from what a living one is using.
+ * Room for what lives only while a capture or a restore is under way. Each has a directory of its own, locked as long as it lives
+ * ({@link DraftDirectory}): so whoever comes next tells what a dead one left from what a living one uses, also one whose pid means nothing
+ * here, because it runs in another pid namespace.
  */
 final class WorkDirectory implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(WorkDirectory.class);
@@ -30,41 +33,41 @@ final class WorkDirectory implements AutoCloseable {
     private static final FileAttribute<?> PRIVATE =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
-    private final Path process;
-    private final Path own;
+    /** A pid, to be read by people, and a number that makes it unique. Nothing else is swept. */
+    private static final Pattern NAME = Pattern.compile("[0-9]{1,10}-[0-9]{1,20}");
 
+    private final Path own;
+    private final DraftDirectory lock;
+
+    /**
+     * Makes a new one, and removes what dead ones left beside it.
+     *
+     * @throws CrabException DATA_DIRECTORY_UNUSABLE if {@code parent} is a link or no directory; DISK_FULL, IO_FAILED
+     */
     WorkDirectory(Path parent) {
-        process = parent.resolve(nameOf(ProcessHandle.current().pid()));
         try {
-            Files.createDirectories(parent, PRIVATE);
-            List<Path> left;
-            try (Stream<Path> all = Files.list(parent)) {
-                left = all.filter(directory -> !isOwned(directory)).toList();
+            OwnFiles.directory(parent);
+            for (Path directory : left(parent)) {
+                DraftDirectory.sweep(directory);
             }
-            for (Path directory : left) {
-                delete(directory);
-            }
-            own = makeOwn();
+            long unique = ThreadLocalRandom.current().nextLong(1, Long.MAX_VALUE);
+            lock = DraftDirectory.begin(parent.resolve(ProcessHandle.current().pid() + "-" + unique));
+            own = lock.path();
         } catch (IOException e) {
             throw CrabException.io("the work directory " + parent + " cannot be used", e);
         }
     }
 
-    private Path makeOwn() throws IOException {
-        for (int attempt = 1; ; attempt++) {
-            try {
-                Files.createDirectories(process, PRIVATE);
-                return Files.createTempDirectory(process, "engine-", PRIVATE);
-            } catch (NoSuchFileException | FileAlreadyExistsException e) {
-                // Another one of this process was closed meanwhile, and was the last there.
-                if (attempt == 1000) {
-                    throw e;
-                }
-            }
+    private static List<Path> left(Path parent) throws IOException {
+        try (Stream<Path> all = Files.list(parent)) {
+            return all.filter(directory ->
+                            NAME.matcher(directory.getFileName().toString()).matches()
+                                    && Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS))
+                    .toList();
         }
     }
 
-    /** This process's own directory. */
+    /** Its directory. */
     Path path() {
         return own;
     }
@@ -126,29 +129,15 @@ final class WorkDirectory implements AutoCloseable {
         throw failure;
     }
 
-    private static String nameOf(long pid) {
-        return pid + "-" + ProcFs.started(pid).orElse(0);
-    }
-
-    private static boolean isOwned(Path directory) {
-        String name = directory.getFileName().toString();
-        try {
-            long pid = Long.parseLong(name.substring(0, Math.max(0, name.indexOf('-'))));
-            return ProcFs.started(pid).isPresent() && nameOf(pid).equals(name);
-        } catch (NumberFormatException e) {
-            return false;
-        }
-    }
-
     @Override
     public void close() {
-        delete(own);
-        try {
-            Files.deleteIfExists(process);
-        } catch (DirectoryNotEmptyException e) {
-            // Another one of this process is at work in it.
+        // Some may still be at it behind their caller's back, which this deletion does not mind.
+        try (DraftDirectory held = lock) {
+            try (Stream<Path> all = Files.list(held.path())) {
+                all.toList().forEach(WorkDirectory::delete);
+            }
         } catch (IOException e) {
-            throw CrabException.io(process + " cannot be deleted", e);
+            throw CrabException.io(own + " cannot be deleted", e);
         }
     }
 }
