@@ -47,8 +47,10 @@ public final class OwnFiles {
 
     /** As {@link #requireFile}, but nothing there will do: for what is about to be made. */
     public static void requireFileOrNothing(Path file) throws IOException {
-        if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+        try {
             requireFile(file);
+        } catch (NoSuchFileException e) {
+            // Nothing, which will do.
         }
     }
 

@@ -107,7 +107,7 @@ class WorkDirectoryTest {
     void startingSideBySide_removesTheSameLeftoversWithoutComplaint() throws Exception {
         ExecutorService threads = Executors.newFixedThreadPool(4);
         try {
-            for (int round = 0; round < 30; round++) {
+            for (int round = 0; round < 10; round++) {
                 for (int i = 0; i < 40; i++) {
                     Path dump = Files.createDirectories(parent.resolve("4194305-" + i + "/engine-1/dump-" + i));
                     Files.writeString(dump.resolve("pages-1.img"), "pages");

@@ -135,7 +135,7 @@ class StoreLockTest {
         /** Takes the lock again and again and removes it, as the removal of a session does. Fails if another one has it meanwhile. */
         static void takeAndRemove(Path file) throws IOException {
             Path sole = file.resolveSibling("sole");
-            for (int round = 0; round < 2000; ) {
+            for (int round = 0; round < 800; ) {
                 try (StoreLock lock = StoreLock.acquire(file, "s")) {
                     assertThat(lock).isNotNull();
                     Files.createFile(sole);
