@@ -3,7 +3,10 @@ package dev.crab.runtime.engine;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.os.DraftDirectory;
 import dev.crab.runtime.os.OwnFiles;
+import dev.crab.runtime.os.ProcFs;
 import java.io.IOException;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -24,8 +27,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Room for what lives only while a capture or a restore is under way. Each has a directory of its own, locked as long as it lives
- * ({@link DraftDirectory}): so whoever comes next tells what a dead one left from what a living one uses, also one whose pid means nothing
- * here, because it runs in another pid namespace.
+ * ({@link DraftDirectory}), in one that is named after its process and that process's start. Whoever comes next removes what nobody has
+ * locked, unless the process lives: a lock alone tells of one in another pid namespace, whose pid means nothing here.
  */
 final class WorkDirectory implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(WorkDirectory.class);
@@ -33,38 +36,83 @@ final class WorkDirectory implements AutoCloseable {
     private static final FileAttribute<?> PRIVATE =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
-    /** A pid, to be read by people, and a number that makes it unique. Nothing else is swept. */
-    private static final Pattern NAME = Pattern.compile("[0-9]{1,10}-[0-9]{1,20}");
+    private static final Pattern PROCESS = Pattern.compile("[0-9]{1,10}-[0-9]{1,20}");
+    private static final Pattern ENGINE = Pattern.compile("engine-[0-9]{1,20}");
 
+    private final Path process;
     private final Path own;
     private final DraftDirectory lock;
 
     /**
-     * Makes a new one, and removes what dead ones left beside it.
+     * Makes a new one, and removes what dead ones left beside it; what is not named as this class does is left alone.
      *
      * @throws CrabException DATA_DIRECTORY_UNUSABLE if {@code parent} is a link or no directory; DISK_FULL, IO_FAILED
      */
     WorkDirectory(Path parent) {
+        process = parent.resolve(nameOf(ProcessHandle.current().pid()));
         try {
             OwnFiles.directory(parent);
-            for (Path directory : left(parent)) {
-                DraftDirectory.sweep(directory);
+            for (Path directory : directories(parent, PROCESS)) {
+                if (!isOfLiving(directory)) {
+                    sweep(directory);
+                }
             }
-            long unique = ThreadLocalRandom.current().nextLong(1, Long.MAX_VALUE);
-            lock = DraftDirectory.begin(parent.resolve(ProcessHandle.current().pid() + "-" + unique));
+            lock = makeOwn();
             own = lock.path();
         } catch (IOException e) {
             throw CrabException.io("the work directory " + parent + " cannot be used", e);
         }
     }
 
-    private static List<Path> left(Path parent) throws IOException {
+    private static void sweep(Path directory) throws IOException {
+        for (Path engine : directories(directory, ENGINE)) {
+            DraftDirectory.sweep(engine);
+        }
+        removeIfEmpty(directory);
+    }
+
+    private static void removeIfEmpty(Path directory) throws IOException {
+        try {
+            Files.deleteIfExists(directory);
+        } catch (DirectoryNotEmptyException e) {
+            // Another one is at work in it.
+        }
+    }
+
+    private static List<Path> directories(Path parent, Pattern name) throws IOException {
         try (Stream<Path> all = Files.list(parent)) {
             return all.filter(directory ->
-                            NAME.matcher(directory.getFileName().toString()).matches()
+                            name.matcher(directory.getFileName().toString()).matches()
                                     && Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS))
                     .toList();
+        } catch (NoSuchFileException e) {
+            return List.of();
         }
+    }
+
+    private DraftDirectory makeOwn() throws IOException {
+        for (int attempt = 1; ; attempt++) {
+            try {
+                OwnFiles.directory(process);
+                long unique = ThreadLocalRandom.current().nextLong(1, Long.MAX_VALUE);
+                return DraftDirectory.begin(process.resolve("engine-" + unique));
+            } catch (NoSuchFileException | FileAlreadyExistsException e) {
+                // Another one of this process was closed meanwhile, and was the last there.
+                if (attempt == 1000) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private static String nameOf(long pid) {
+        return pid + "-" + ProcFs.started(pid).orElse(0);
+    }
+
+    private static boolean isOfLiving(Path directory) {
+        String name = directory.getFileName().toString();
+        long pid = Long.parseLong(name.substring(0, name.indexOf('-')));
+        return ProcFs.started(pid).isPresent() && nameOf(pid).equals(name);
     }
 
     /** Its directory. */
@@ -138,6 +186,11 @@ final class WorkDirectory implements AutoCloseable {
             }
         } catch (IOException e) {
             throw CrabException.io(own + " cannot be deleted", e);
+        }
+        try {
+            removeIfEmpty(process);
+        } catch (IOException e) {
+            throw CrabException.io(process + " cannot be deleted", e);
         }
     }
 }
