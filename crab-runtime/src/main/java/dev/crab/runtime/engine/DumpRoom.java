@@ -5,6 +5,7 @@ import dev.crab.runtime.error.ErrorCode;
 import java.io.IOException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -52,14 +53,14 @@ final class DumpRoom implements AutoCloseable {
         try {
             return Place.at(directory);
         } catch (CrabException e) {
-            LOG.debug("images go to the disk: {} cannot be used", directory, e);
+            LOG.warn("images go to the disk: {} cannot be used", directory, e);
             return null;
         }
     }
 
     private static boolean isTmpfs(Path directory) {
         try {
-            return Files.isDirectory(directory)
+            return Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
                     && Files.getFileStore(directory).type().equals("tmpfs");
         } catch (IOException e) {
             LOG.debug("images go to the disk: what {} lies on cannot be told", directory, e);

@@ -1,12 +1,15 @@
 package dev.crab.runtime.engine;
 
 import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.os.DraftDirectory;
+import dev.crab.runtime.os.OwnFiles;
 import dev.crab.runtime.os.ProcFs;
 import java.io.IOException;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
@@ -15,14 +18,17 @@ import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.concurrent.Executor;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Room for what lives only while a capture or a restore is under way. Each process has a directory of its own, named after its pid and
- * start, so that whoever comes next can tell what a dead one left from what a living one is using.
+ * Room for what lives only while a capture or a restore is under way. Each has a directory of its own, locked as long as it lives
+ * ({@link DraftDirectory}), in one that is named after its process and that process's start. Whoever comes next removes what nobody has
+ * locked, unless the process lives: a lock alone tells of one in another pid namespace, whose pid means nothing here.
  */
 final class WorkDirectory implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(WorkDirectory.class);
@@ -30,31 +36,66 @@ final class WorkDirectory implements AutoCloseable {
     private static final FileAttribute<?> PRIVATE =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
+    private static final Pattern PROCESS = Pattern.compile("[0-9]{1,10}-[0-9]{1,20}");
+    private static final Pattern ENGINE = Pattern.compile("engine-[0-9]{1,20}");
+
     private final Path process;
     private final Path own;
+    private final DraftDirectory lock;
 
+    /**
+     * Makes a new one, and removes what dead ones left beside it; what is not named as this class does is left alone.
+     *
+     * @throws CrabException DATA_DIRECTORY_UNUSABLE if {@code parent} is a link or no directory; DISK_FULL, IO_FAILED
+     */
     WorkDirectory(Path parent) {
         process = parent.resolve(nameOf(ProcessHandle.current().pid()));
         try {
-            Files.createDirectories(parent, PRIVATE);
-            List<Path> left;
-            try (Stream<Path> all = Files.list(parent)) {
-                left = all.filter(directory -> !isOwned(directory)).toList();
+            OwnFiles.directory(parent);
+            for (Path directory : directories(parent, PROCESS)) {
+                if (!isOfLiving(directory)) {
+                    sweep(directory);
+                }
             }
-            for (Path directory : left) {
-                delete(directory);
-            }
-            own = makeOwn();
+            lock = makeOwn();
+            own = lock.path();
         } catch (IOException e) {
             throw CrabException.io("the work directory " + parent + " cannot be used", e);
         }
     }
 
-    private Path makeOwn() throws IOException {
+    private static void sweep(Path directory) throws IOException {
+        for (Path engine : directories(directory, ENGINE)) {
+            DraftDirectory.sweep(engine);
+        }
+        removeIfEmpty(directory);
+    }
+
+    private static void removeIfEmpty(Path directory) throws IOException {
+        try {
+            Files.deleteIfExists(directory);
+        } catch (DirectoryNotEmptyException e) {
+            // Another one is at work in it.
+        }
+    }
+
+    private static List<Path> directories(Path parent, Pattern name) throws IOException {
+        try (Stream<Path> all = Files.list(parent)) {
+            return all.filter(directory ->
+                            name.matcher(directory.getFileName().toString()).matches()
+                                    && Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS))
+                    .toList();
+        } catch (NoSuchFileException e) {
+            return List.of();
+        }
+    }
+
+    private DraftDirectory makeOwn() throws IOException {
         for (int attempt = 1; ; attempt++) {
             try {
-                Files.createDirectories(process, PRIVATE);
-                return Files.createTempDirectory(process, "engine-", PRIVATE);
+                OwnFiles.directory(process);
+                long unique = ThreadLocalRandom.current().nextLong(1, Long.MAX_VALUE);
+                return DraftDirectory.begin(process.resolve("engine-" + unique));
             } catch (NoSuchFileException | FileAlreadyExistsException e) {
                 // Another one of this process was closed meanwhile, and was the last there.
                 if (attempt == 1000) {
@@ -64,7 +105,17 @@ final class WorkDirectory implements AutoCloseable {
         }
     }
 
-    /** This process's own directory. */
+    private static String nameOf(long pid) {
+        return pid + "-" + ProcFs.started(pid).orElse(0);
+    }
+
+    private static boolean isOfLiving(Path directory) {
+        String name = directory.getFileName().toString();
+        long pid = Long.parseLong(name.substring(0, name.indexOf('-')));
+        return ProcFs.started(pid).isPresent() && nameOf(pid).equals(name);
+    }
+
+    /** Its directory. */
     Path path() {
         return own;
     }
@@ -126,27 +177,18 @@ final class WorkDirectory implements AutoCloseable {
         throw failure;
     }
 
-    private static String nameOf(long pid) {
-        return pid + "-" + ProcFs.started(pid).orElse(0);
-    }
-
-    private static boolean isOwned(Path directory) {
-        String name = directory.getFileName().toString();
-        try {
-            long pid = Long.parseLong(name.substring(0, Math.max(0, name.indexOf('-'))));
-            return ProcFs.started(pid).isPresent() && nameOf(pid).equals(name);
-        } catch (NumberFormatException e) {
-            return false;
-        }
-    }
-
     @Override
     public void close() {
-        delete(own);
+        // Some may still be at it behind their caller's back, which this deletion does not mind.
+        try (DraftDirectory held = lock) {
+            try (Stream<Path> all = Files.list(held.path())) {
+                all.toList().forEach(WorkDirectory::delete);
+            }
+        } catch (IOException e) {
+            throw CrabException.io(own + " cannot be deleted", e);
+        }
         try {
-            Files.deleteIfExists(process);
-        } catch (DirectoryNotEmptyException e) {
-            // Another one of this process is at work in it.
+            removeIfEmpty(process);
         } catch (IOException e) {
             throw CrabException.io(process + " cannot be deleted", e);
         }

@@ -4,11 +4,12 @@ import com.sun.jna.LastErrorException;
 import com.sun.jna.Memory;
 import com.sun.jna.Native;
 import com.sun.jna.Pointer;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystemException;
-import java.nio.file.FileSystemLoopException;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -43,6 +44,7 @@ public final class FileTree {
     /** Files up to this many bytes have plain digests: 1 MiB. */
     public static final long PLAIN_DIGEST_LIMIT = 1 << 20;
 
+    private static final int SHOWN = 100;
     private static final Comparator<byte[]> BYTES = Arrays::compareUnsigned;
     private static final int AT_SYMLINK_NOFOLLOW = 0x100;
     private static final int STATX_BASIC_STATS = 0x7ff;
@@ -92,7 +94,11 @@ public final class FileTree {
         }
     }
 
-    /** Visits the root (with an empty path) and everything below it. */
+    /**
+     * Visits the root (with an empty path) and everything below it.
+     *
+     * @throws CrabException LIMIT_EXCEEDED if directories are nested deeper than {@link #MAX_DEPTH}
+     */
     public static void walk(Path root, Visitor visitor) throws IOException {
         FileTree tree = new FileTree(visitor);
         try (tree.buffer;
@@ -108,7 +114,13 @@ public final class FileTree {
 
     private void descend(NativeFd directory, byte[] path, int depth) throws IOException {
         if (depth > MAX_DEPTH) {
-            throw new FileSystemLoopException(printable(path) + ": directories are nested deeper than " + MAX_DEPTH);
+            String shown = printable(path);
+            throw CrabException.of(
+                    ErrorCode.LIMIT_EXCEEDED,
+                    "the sandbox's files cannot be saved",
+                    "directories are nested deeper than " + MAX_DEPTH + " below "
+                            + shown.substring(0, Math.min(shown.length(), SHOWN)) + "…",
+                    "remove that tree in the sandbox, or move what is deep in it up");
         }
         for (byte[] name : names(directory)) {
             byte[] child = join(path, name);

@@ -1,11 +1,13 @@
 package dev.crab.runtime.sandbox;
 
+import dev.crab.runtime.os.OwnFiles;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
@@ -89,14 +91,20 @@ record RunFiles(Path directory) {
                 }
             }
         }
+        OwnFiles.requireDirectory(above);
         Files.createDirectory(merged(), mode);
     }
 
     /** Removes them, and the directory above if no other sandbox of the data directory has files there. Idempotent. */
     void delete() throws IOException {
+        Path above = Objects.requireNonNull(directory.getParent());
+        if (!Files.exists(above, LinkOption.NOFOLLOW_LINKS)) {
+            return;
+        }
+        OwnFiles.requireDirectory(above);
         deleteTree(directory);
         try {
-            Files.deleteIfExists(Objects.requireNonNull(directory.getParent()));
+            Files.deleteIfExists(above);
         } catch (DirectoryNotEmptyException e) {
             // Others are there.
         }

@@ -128,8 +128,8 @@ public final class GarbageCollector {
         List<Long> candidates = manifests.generations().stream()
                 .filter(generation -> generation <= committed)
                 .toList();
-        if (committed > 0 && !candidates.contains(committed)) {
-            manifests.read(committed); // says why it cannot be
+        if (last != null && committed > 0) {
+            last.manifest(manifests); // says why it cannot be
         }
         int from = Math.max(0, candidates.size() - services.keepGenerations());
         return candidates.subList(from, candidates.size()).stream()

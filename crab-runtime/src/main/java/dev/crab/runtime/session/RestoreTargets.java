@@ -94,7 +94,7 @@ final class RestoreTargets {
     private @Nullable Target next() {
         while (!left.isEmpty()) {
             Point point = left.remove();
-            Manifest manifest = attempt(() -> manifests.read(point.commit().generation()));
+            Manifest manifest = attempt(() -> point.commit().manifest(manifests));
             if (manifest != null) {
                 return new Target(point, manifest);
             }

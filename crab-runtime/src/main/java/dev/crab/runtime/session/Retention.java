@@ -13,7 +13,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.Set;
+import java.util.function.LongPredicate;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -36,34 +39,25 @@ final class Retention {
 
     /**
      * Removes everything that no committed generation needs: what a crash left of turns that never committed. Only while nothing of this
-     * session is being captured. Where an older manifest cannot be read, nothing is deleted at all, because it cannot be told what that
-     * one needs.
+     * session is being captured. Where an older manifest cannot be read, it cannot be told what that one needs: then only that goes whose
+     * name says that it came after every committed generation, which nothing of those can need.
      *
      * @param committed the newest committed generation; 0 if there is none
      */
     void sweepUncommitted(long committed) {
-        List<Manifest> kept = new ArrayList<>();
-        for (long generation : store.manifests().generations()) {
-            if (generation <= committed) {
-                try {
-                    kept.add(store.manifests().read(generation));
-                } catch (CrabException e) {
-                    LOG.warn(
-                            "session {}: nothing that crashes left behind is deleted, because an older manifest cannot be read",
-                            store.session(),
-                            e);
-                    return;
+        List<String> deleted = new ArrayList<>();
+        List<Manifest> kept = committed(committed);
+        if (kept == null) {
+            deleted.addAll(deleteByName(generation -> generation > committed, Needed.of(List.of())));
+        } else {
+            deleted.addAll(store.retain(kept));
+            Needed needed = Needed.of(kept);
+            for (String id : snapshots.snapshots()) {
+                if (id.startsWith(Names.prefix(store.session())) && !needed.snapshots.contains(id)) {
+                    delete(id);
+                    FaultPoints.reach("sweep.snapshot");
+                    deleted.add(id);
                 }
-            }
-        }
-        List<String> deleted = new ArrayList<>(store.retain(kept));
-        Set<String> needed = new HashSet<>();
-        kept.forEach(manifest -> needed.add(manifest.checkpoint().files().snapshotId()));
-        for (String id : snapshots.snapshots()) {
-            if (id.startsWith(Names.prefix(store.session())) && !needed.contains(id)) {
-                delete(id);
-                FaultPoints.reach("sweep.snapshot");
-                deleted.add(id);
             }
         }
         if (!deleted.isEmpty()) {
@@ -71,11 +65,29 @@ final class Retention {
         }
     }
 
+    /** Null if one of them cannot be read. */
+    private @Nullable List<Manifest> committed(long newest) {
+        List<Manifest> manifests = new ArrayList<>();
+        for (long generation : store.manifests().generations()) {
+            if (generation <= newest) {
+                try {
+                    manifests.add(store.manifests().read(generation));
+                } catch (CrabException e) {
+                    LOG.warn("session {}: an older manifest cannot be read", store.session(), e);
+                    return null;
+                }
+            }
+        }
+        return manifests;
+    }
+
     /**
      * Removes the generations older than the newest few, and what only they needed. Safe beside a capture, which never needs more than the
-     * newest generation.
+     * newest generation. One whose manifest cannot be read goes like the others: then by names, everything older than the oldest that is
+     * kept and not needed by one of those.
      *
      * @param committed the newest committed generation
+     * @throws CrabException if a manifest that is kept cannot be read: it cannot be told what it needs, so nothing is removed
      */
     void dropOld(long committed) {
         List<Long> generations = store.manifests().generations().stream()
@@ -84,21 +96,76 @@ final class Retention {
         if (generations.size() <= keep) {
             return;
         }
-        List<Long> old = generations.subList(0, generations.size() - keep);
-        Set<String> neededObjects = new HashSet<>();
-        Set<String> neededSnapshots = new HashSet<>();
-        for (long generation : generations.subList(generations.size() - keep, generations.size())) {
-            Manifest manifest = store.manifests().read(generation);
-            manifest.objects().forEach(ref -> neededObjects.add(ref.name()));
-            neededSnapshots.add(manifest.checkpoint().files().snapshotId());
-        }
-        for (long generation : old) {
-            Manifest manifest = store.manifests().read(generation);
+        List<Long> kept = generations.subList(generations.size() - keep, generations.size());
+        Needed needed = Needed.of(kept.stream().map(store.manifests()::read).toList());
+        boolean byName = false;
+        for (long generation : generations.subList(0, generations.size() - keep)) {
+            Manifest manifest = null;
+            try {
+                manifest = store.manifests().read(generation);
+            } catch (CrabException e) {
+                LOG.warn("session {}: an old generation is removed by its names", store.session(), e);
+                byName = true;
+            }
             FaultPoints.reach("retention.begin");
             store.manifests().delete(generation);
             FaultPoints.reach("retention.manifest");
-            forget(manifest, neededObjects, neededSnapshots);
+            if (manifest != null) {
+                forget(manifest, needed);
+            }
         }
+        if (byName) {
+            long oldest = kept.get(0);
+            deleteByName(generation -> generation < oldest, needed);
+        }
+    }
+
+    /**
+     * What manifests need.
+     *
+     * @param objects names
+     * @param snapshots names
+     */
+    private record Needed(Set<String> objects, Set<String> snapshots) {
+        static Needed of(List<Manifest> manifests) {
+            Needed needed = new Needed(new HashSet<>(), new HashSet<>());
+            for (Manifest manifest : manifests) {
+                manifest.objects().forEach(ref -> needed.objects.add(ref.name()));
+                needed.snapshots.add(manifest.checkpoint().files().snapshotId());
+            }
+            return needed;
+        }
+    }
+
+    /** Deletes whatever is named after one of those generations and is not needed, manifests first; gives what it deleted. */
+    private List<String> deleteByName(LongPredicate generations, Needed needed) {
+        List<String> deleted = new ArrayList<>();
+        for (long generation : store.manifests().generations()) {
+            if (generations.test(generation)) {
+                store.manifests().delete(generation);
+                FaultPoints.reach("sweep.manifest");
+            }
+        }
+        for (String name : store.objects().list(Names.prefix(store.session()))) {
+            if (isOf(generations, name) && !needed.objects.contains(name)) {
+                store.objects().delete(name);
+                FaultPoints.reach("sweep.object");
+                deleted.add(name);
+            }
+        }
+        for (String id : snapshots.snapshots()) {
+            if (isOf(generations, id) && !needed.snapshots.contains(id)) {
+                delete(id);
+                FaultPoints.reach("sweep.snapshot");
+                deleted.add(id);
+            }
+        }
+        return deleted;
+    }
+
+    private boolean isOf(LongPredicate generations, String name) {
+        OptionalLong generation = Names.generation(store.session(), name);
+        return generation.isPresent() && generations.test(generation.getAsLong());
     }
 
     /** Removes a manifest that was not committed after all, with what was written for it. */
@@ -121,15 +188,15 @@ final class Retention {
         }
     }
 
-    private void forget(Manifest manifest, Set<String> neededObjects, Set<String> neededSnapshots) {
+    private void forget(Manifest manifest, Needed needed) {
         for (ObjectRef ref : manifest.objects()) {
-            if (!neededObjects.contains(ref.name())) {
+            if (!needed.objects.contains(ref.name())) {
                 store.objects().delete(ref.name());
                 FaultPoints.reach("retention.object");
             }
         }
         FileImage files = manifest.checkpoint().files();
-        if (!neededSnapshots.contains(files.snapshotId())) {
+        if (!needed.snapshots.contains(files.snapshotId())) {
             delete(files.snapshotId());
             FaultPoints.reach("retention.snapshot");
         }

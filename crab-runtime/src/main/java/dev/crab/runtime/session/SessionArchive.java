@@ -19,6 +19,7 @@ import dev.crab.runtime.store.Names;
 import dev.crab.runtime.store.ObjectRef;
 import dev.crab.runtime.store.StoreLock;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -71,7 +72,7 @@ public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn
      * @throws CrabException NAME_INVALID, SESSION_UNKNOWN, JOURNAL_CORRUPT, FORMAT_UNKNOWN, IO_FAILED
      */
     public static SessionArchive read(DataDirectory data, String session) {
-        if (!Files.isDirectory(data.session(session))) {
+        if (!Files.isDirectory(data.session(session), LinkOption.NOFOLLOW_LINKS)) {
             throw CheckpointStore.unknown(data, session);
         }
         List<JournalRecord> records = FileJournal.read(data.session(session));
@@ -104,9 +105,8 @@ public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn
      * @throws CrabException GENERATION_UNKNOWN, MANIFEST_CORRUPT, FORMAT_UNKNOWN, IO_FAILED
      */
     public @Nullable Manifest newestManifest(DataDirectory data) {
-        long generation =
-                turns.isEmpty() ? 0 : turns.get(turns.size() - 1).commit().generation();
-        return generation == 0 ? null : CheckpointStore.manifests(data, session).read(generation);
+        Commit last = turns.isEmpty() ? null : turns.get(turns.size() - 1).commit();
+        return last == null || last.generation() == 0 ? null : last.manifest(CheckpointStore.manifests(data, session));
     }
 
     /**
@@ -127,7 +127,7 @@ public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn
         Set<ObjectRef> looked = new HashSet<>();
         for (long generation : generations) {
             List<Finding> found = new ArrayList<>();
-            Manifest manifest = check(found, manifests.file(generation).toString(), () -> manifests.read(generation));
+            Manifest manifest = check(found, manifests.file(generation).toString(), () -> read(manifests, generation));
             if (manifest != null) {
                 for (ObjectRef ref : manifest.objects()) {
                     if (!looked.add(ref)) {
@@ -150,6 +150,17 @@ public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn
                 found.forEach(onFinding);
             }
         }
+    }
+
+    /** A generation is compared with its commits; one that only void ones name has none. */
+    private Manifest read(ManifestStore manifests, long generation) {
+        Manifest manifest = manifests.read(generation);
+        for (CommittedTurn turn : turns) {
+            if (turn.commit().generation() == generation) {
+                manifest = turn.commit().manifest(manifests);
+            }
+        }
+        return manifest;
     }
 
     private static <T> @Nullable T check(List<Finding> found, String subject, Supplier<T> look) {

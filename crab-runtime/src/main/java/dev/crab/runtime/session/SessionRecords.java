@@ -153,13 +153,13 @@ final class SessionRecords {
     private static SandboxSpec spec(JournalRecord entry, ObjectNode json) {
         ObjectNode image = object(entry, json, "image");
         String kind = text(entry, image, "kind");
-        SandboxImage source = switch (kind) {
-            case "directory" -> new SandboxImage.Directory(Path.of(text(entry, image, "path")));
-            case "tarball" -> new SandboxImage.Tarball(Path.of(text(entry, image, "path")));
-            case "debian" -> new SandboxImage.Debian();
-            default -> throw corrupt(entry, "image kind " + kind);
-        };
         try {
+            SandboxImage source = switch (kind) {
+                case "directory" -> new SandboxImage.Directory(Path.of(text(entry, image, "path")));
+                case "tarball" -> new SandboxImage.Tarball(Path.of(text(entry, image, "path")));
+                case "debian" -> new SandboxImage.Debian();
+                default -> throw corrupt(entry, "image kind " + kind);
+            };
             return new SandboxSpec(
                     source,
                     number(entry, json, "memoryLimit"),

@@ -5,11 +5,11 @@ import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.os.Btrfs;
 import dev.crab.runtime.os.Executables;
 import dev.crab.runtime.os.Filesystems;
+import dev.crab.runtime.os.OwnFiles;
 import java.io.IOException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
@@ -35,8 +35,7 @@ record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
         return DataLock.exclusively(real, () -> {
             SnapshotHolding.check(real, SnapshotKind.BTRFS);
             if (isBtrfs(real)) {
-                Files.createDirectories(
-                        directory, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+                OwnFiles.directory(directory);
                 return new BtrfsHome(real, directory, false, Files.getFileStore(real));
             }
             new LoopBtrfs(real).attach(imageBytes);

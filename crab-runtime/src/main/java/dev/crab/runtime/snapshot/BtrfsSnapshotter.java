@@ -2,6 +2,7 @@ package dev.crab.runtime.snapshot;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.os.Btrfs;
+import dev.crab.runtime.os.OwnFiles;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
@@ -43,8 +44,8 @@ public final class BtrfsSnapshotter implements Snapshotter {
     public static BtrfsSnapshotter open(Path data, long imageBytes) {
         BtrfsSnapshotter snapshotter = new BtrfsSnapshotter(BtrfsHome.open(data, imageBytes));
         try {
-            SnapshotNames.makePrivate(snapshotter.volumes);
-            SnapshotNames.makePrivate(snapshotter.snapshots);
+            OwnFiles.directory(snapshotter.volumes);
+            OwnFiles.directory(snapshotter.snapshots);
         } catch (IOException e) {
             throw CrabException.io("the btrfs of " + data + " cannot be laid out", e);
         }

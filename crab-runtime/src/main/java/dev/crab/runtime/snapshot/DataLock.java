@@ -2,10 +2,12 @@ package dev.crab.runtime.snapshot;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.OwnFiles;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -40,10 +42,17 @@ final class DataLock {
     static <T> T exclusively(Path data, Action<T> action) {
         // A file lock belongs to the whole process, so that threads need a lock of their own.
         synchronized (IN_THIS_PROCESS) {
-            try (FileChannel channel = FileChannel.open(
-                    data.resolve("snapshots.lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
-                channel.lock();
-                return action.run();
+            Path lock = data.resolve("snapshots.lock");
+            try {
+                OwnFiles.requireFileOrNothing(lock);
+                return locked(lock, action);
+            } catch (OwnFiles.UnfitException e) {
+                throw CrabException.of(
+                        ErrorCode.DATA_DIRECTORY_UNUSABLE,
+                        "data directory " + data + " cannot be used",
+                        e.getFile() + ": " + e.getReason(),
+                        "remove it, while no program uses that data directory",
+                        e);
             } catch (AccessDeniedException e) {
                 throw unusable(data, e);
             } catch (IOException e) {
@@ -51,6 +60,14 @@ final class DataLock {
                         CrabException.io("the place of the snapshots of " + data + " cannot be opened", e);
                 throw failure.code() == ErrorCode.DISK_FULL ? failure : unusable(data, e);
             }
+        }
+    }
+
+    private static <T> T locked(Path lock, Action<T> action) throws IOException {
+        try (FileChannel channel = FileChannel.open(
+                lock, StandardOpenOption.CREATE, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
+            channel.lock();
+            return action.run();
         }
     }
 

@@ -3,6 +3,7 @@ package dev.crab.runtime.snapshot;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.os.Filesystems;
+import dev.crab.runtime.os.OwnFiles;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
@@ -49,8 +50,7 @@ final class LoopBtrfs {
         if (!Files.exists(image, LinkOption.NOFOLLOW_LINKS)) {
             format(imageBytes);
         }
-        Files.createDirectories(
-                mountPoint, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+        OwnFiles.directory(mountPoint);
         String device = attachDevice();
         try {
             Filesystems.mountDevice(device, mountPoint, "btrfs", OPTIONS);

@@ -2,6 +2,7 @@ package dev.crab.runtime.snapshot;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.OwnFiles;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -16,6 +17,8 @@ import java.util.Optional;
 
 /** How a data directory has its snapshots: never in two ways, because those of the other one would be lost from sight. */
 final class SnapshotHolding {
+    private static final int MAX = 4096;
+
     private SnapshotHolding() {}
 
     /** Empty if it has none yet. */
@@ -23,7 +26,7 @@ final class SnapshotHolding {
         Path file = file(data);
         if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
             try {
-                String text = Files.readString(file, StandardCharsets.US_ASCII).strip();
+                String text = new String(OwnFiles.read(file, MAX), StandardCharsets.US_ASCII).strip();
                 return Optional.of(Arrays.stream(SnapshotKind.values())
                         .filter(kind -> text.equals(name(kind)) && kind != SnapshotKind.AUTO)
                         .findFirst()
@@ -32,6 +35,13 @@ final class SnapshotHolding {
                                 "the snapshots in " + data + " cannot be used",
                                 file + " names a kind of snapshots that is not known",
                                 "use the version of Crab that wrote it, or a newer one")));
+            } catch (OwnFiles.UnfitException e) {
+                throw CrabException.of(
+                        ErrorCode.DATA_DIRECTORY_UNUSABLE,
+                        "the snapshots in " + data + " cannot be used",
+                        file + ": " + e.getReason(),
+                        "bring the file back from a backup: it is one line, reflink or copy",
+                        e);
             } catch (IOException e) {
                 throw CrabException.io(file + " cannot be read", e);
             }
@@ -61,6 +71,7 @@ final class SnapshotHolding {
         }
         Path file = file(data);
         Path draft = file.resolveSibling("kind.new");
+        OwnFiles.remove(draft);
         try (FileOutputStream out = new FileOutputStream(draft.toFile())) {
             out.write((name(kind) + "\n").getBytes(StandardCharsets.US_ASCII));
             out.getFD().sync();

@@ -4,6 +4,7 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermission;
@@ -33,16 +34,25 @@ final class SnapshotNames {
         return id;
     }
 
+    /** The directories in it that are called as volumes and snapshots are; whatever else lies there is not Crab's. */
     static List<String> list(Path directory) {
+        return list(directory, NAME);
+    }
+
+    /** The same of those that are being made or removed. */
+    static List<String> unfinished(Path directory) {
+        return list(directory, "[sv]-" + NAME);
+    }
+
+    private static List<String> list(Path directory, String form) {
         try (Stream<Path> entries = Files.list(directory)) {
-            return entries.map(entry -> entry.getFileName().toString()).toList();
+            return entries.filter(entry -> Files.isDirectory(entry, LinkOption.NOFOLLOW_LINKS))
+                    .map(entry -> entry.getFileName().toString())
+                    .filter(name -> name.matches(form))
+                    .toList();
         } catch (IOException e) {
             throw CrabException.io(directory + " cannot be listed", e);
         }
-    }
-
-    static void makePrivate(Path directory) throws IOException {
-        Files.createDirectories(directory, PosixFilePermissions.asFileAttribute(PRIVATE));
     }
 
     /** Makes the two empty directories of a new volume. */

@@ -1,5 +1,6 @@
 package dev.crab.runtime.snapshot;
 
+import dev.crab.runtime.os.OwnFiles;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -31,6 +32,7 @@ final class SnapshotStamp {
     /** Says that it is on disk, too, which the caller has seen to. On disk itself when this returns. */
     static void durable(Path directory, String id) throws IOException {
         Path draft = directory.resolve("complete.new");
+        OwnFiles.remove(draft);
         try (FileOutputStream out = new FileOutputStream(draft.toFile())) {
             out.write(text(id, DURABLE));
             out.getFD().sync();
@@ -63,10 +65,11 @@ final class SnapshotStamp {
         if (!Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)) {
             throw SnapshotNames.missing(id, new NoSuchFileException(directory.toString()));
         }
-        if (!Files.isRegularFile(file(directory), LinkOption.NOFOLLOW_LINKS) || Files.size(file(directory)) > MAX) {
+        try {
+            return OwnFiles.read(file(directory), MAX);
+        } catch (NoSuchFileException | OwnFiles.UnfitException e) {
             throw SnapshotNames.unusable(id, file(directory) + " is not there or no stamp");
         }
-        return Files.readAllBytes(file(directory));
     }
 
     private static byte[] text(String id, String state) {

@@ -5,6 +5,7 @@ import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.os.DraftDirectory;
 import dev.crab.runtime.os.Filesystems;
 import dev.crab.runtime.os.Mounts;
+import dev.crab.runtime.os.OwnFiles;
 import dev.crab.runtime.os.TreeCopy;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
@@ -57,14 +58,14 @@ final class TreeSnapshotter implements Snapshotter {
             }
             Path home = real.resolve("trees");
             TreeSnapshotter snapshotter = new TreeSnapshotter(kind, home);
-            SnapshotNames.makePrivate(home);
+            OwnFiles.directory(home);
             SnapshotHolding.claim(real, kind);
             for (Path directory :
                     List.of(snapshotter.volumes, snapshotter.snapshots, snapshotter.readable, snapshotter.unfinished)) {
-                SnapshotNames.makePrivate(directory);
+                OwnFiles.directory(directory);
             }
             Mounts.readOnly(snapshotter.snapshots, snapshotter.readable);
-            for (String waste : SnapshotNames.list(snapshotter.unfinished)) {
+            for (String waste : SnapshotNames.unfinished(snapshotter.unfinished)) {
                 DraftDirectory.sweep(snapshotter.unfinished.resolve(waste));
             }
             return snapshotter;

@@ -1,5 +1,6 @@
 package dev.crab.runtime.store;
 
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -8,4 +9,8 @@ import org.jspecify.annotations.Nullable;
  * @param processes the dump; null if only pid 1 ran, which is started afresh
  * @param files the snapshot that belongs to it
  */
-public record CheckpointImage(@Nullable ProcessImage processes, FileImage files) {}
+public record CheckpointImage(@Nullable ProcessImage processes, FileImage files) {
+    public CheckpointImage {
+        Objects.requireNonNull(files, "files");
+    }
+}

@@ -2,7 +2,10 @@ package dev.crab.runtime.store;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.OwnFiles;
 import java.io.IOException;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -20,6 +23,8 @@ import org.slf4j.LoggerFactory;
 public final class CheckpointStore implements AutoCloseable {
     /** Sessions whose dumps are looked at for pages in common: 8. */
     private static final int OTHERS = 8;
+
+    private static final int ATTEMPTS = 100;
 
     private static final String MANIFESTS = "manifests";
     private static final Logger LOG = LoggerFactory.getLogger(CheckpointStore.class);
@@ -47,12 +52,21 @@ public final class CheckpointStore implements AutoCloseable {
     public static CheckpointStore open(DataDirectory data, String session) {
         Names.session(session);
         data.prepare();
-        try {
-            DurableFiles.directory(data.session(session));
-        } catch (IOException e) {
-            throw DataDirectory.refusal("session " + session + " cannot be made", data.session(session), e);
+        for (int attempt = 1; ; attempt++) {
+            try {
+                DurableFiles.directory(data.session(session));
+            } catch (IOException e) {
+                throw DataDirectory.refusal("session " + session + " cannot be made", data.session(session), e);
+            }
+            try {
+                return openExisting(data, session);
+            } catch (CrabException e) {
+                // Somebody was just removing the session of that name that was there before.
+                if (e.code() != ErrorCode.SESSION_UNKNOWN || attempt == ATTEMPTS) {
+                    throw e;
+                }
+            }
         }
-        return openExisting(data, session);
     }
 
     /**
@@ -66,17 +80,74 @@ public final class CheckpointStore implements AutoCloseable {
             throw unknown(data, session);
         }
         data.prepare();
-        StoreLock lock = StoreLock.acquire(data.lock(session), session);
+        StoreLock lock;
+        try {
+            lock = StoreLock.acquire(data.lock(session), session);
+        } catch (CrabException e) {
+            if (Files.notExists(data.session(session), LinkOption.NOFOLLOW_LINKS)) {
+                throw unknown(data, session); // removed just now
+            }
+            throw e;
+        }
+        boolean done = false;
         try {
             DurableFiles.directory(data.session(session).resolve(MANIFESTS));
             FileJournal journal = FileJournal.open(data.session(session));
-            return new CheckpointStore(session, lock, journal, manifests(data, session), new FileObjectStore(data));
+            CheckpointStore store =
+                    new CheckpointStore(session, lock, journal, manifests(data, session), new FileObjectStore(data));
+            done = true;
+            return store;
         } catch (IOException e) {
-            lock.close();
             throw DataDirectory.refusal("session " + session + " cannot be opened", data.session(session), e);
-        } catch (RuntimeException e) {
-            lock.close();
-            throw e;
+        } finally {
+            // Whatever was thrown: a lock that nobody gives back would shut the session until this program ends.
+            if (!done) {
+                lock.close();
+            }
+        }
+    }
+
+    /**
+     * Removes the journal and then the manifests of a session, whatever state they are in. When this returns no commit is on the disk any
+     * more that needs an object or a snapshot, so that those may go. The caller holds the session's lock.
+     *
+     * @throws CrabException IO_FAILED
+     */
+    public static void removeCommits(DataDirectory data, String session) {
+        Path directory = data.session(session);
+        try {
+            FileJournal.remove(directory);
+            OwnFiles.remove(directory.resolve(MANIFESTS));
+            DurableFiles.sync(directory);
+        } catch (IOException e) {
+            throw CrabException.io("session " + session + " cannot be removed", e);
+        }
+    }
+
+    /**
+     * Removes a session's directory. The lock's file goes last, so that nobody can take it while anything else is being removed: whoever
+     * opens the name from then on makes a new one, and then the directory is his.
+     *
+     * @throws CrabException IO_FAILED
+     */
+    public static void removeDirectory(DataDirectory data, String session) {
+        Path directory = data.session(session);
+        Path lock = data.lock(session);
+        try {
+            List<Path> entries = new ArrayList<>();
+            try (DirectoryStream<Path> all = Files.newDirectoryStream(directory, entry -> !entry.equals(lock))) {
+                all.forEach(entries::add);
+            }
+            for (Path entry : entries) {
+                OwnFiles.remove(entry);
+            }
+            Files.deleteIfExists(lock);
+            Files.deleteIfExists(directory);
+            DurableFiles.sync(DurableFiles.parent(directory));
+        } catch (DirectoryNotEmptyException e) {
+            LOG.debug("{} is a new session's already", directory, e);
+        } catch (IOException e) {
+            throw CrabException.io("session " + session + " cannot be removed", e);
         }
     }
 
@@ -105,7 +176,7 @@ public final class CheckpointStore implements AutoCloseable {
         List<Path> manifests = data.sessions().stream()
                 .filter(other -> !other.equals(session))
                 .map(other -> data.session(other).resolve(MANIFESTS))
-                .filter(Files::isDirectory)
+                .filter(directory -> Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS))
                 .sorted(Comparator.comparing((Path path) -> path.toFile().lastModified())
                         .reversed())
                 .limit(OTHERS)

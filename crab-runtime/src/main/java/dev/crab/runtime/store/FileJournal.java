@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
+import dev.crab.runtime.os.OwnFiles;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
@@ -102,6 +103,26 @@ public final class FileJournal implements Journal, AutoCloseable {
         }
     }
 
+    /**
+     * Removes a journal, whatever state it is in. When this returns it is gone from the disk, so that what its commits name may go after
+     * it. Broken off anywhere, it leaves a journal that can be read, or none.
+     */
+    static void remove(Path directory) throws IOException {
+        Path durableFile = directory.resolve("journal.durable");
+        if (Files.isRegularFile(durableFile, LinkOption.NOFOLLOW_LINKS)) {
+            // In place: on a full disk, there may be no room for anything else.
+            try (RandomAccessFile note = new RandomAccessFile(durableFile.toFile(), "rw")) {
+                note.write(JournalFormat.durable(0));
+                note.getFD().sync();
+            } catch (IOException e) {
+                LOG.debug("{}: not set back before its journal goes", durableFile, e);
+            }
+        }
+        OwnFiles.remove(directory.resolve("journal"));
+        DurableFiles.sync(directory);
+        OwnFiles.remove(durableFile);
+    }
+
     /** The side file first: a journal without one is taken for damaged, one without a journal for a crash in here. */
     private static void create(Path journal, Path durableFile, Path directory) throws IOException {
         byte[] nothing = JournalFormat.durable(0);
@@ -117,11 +138,9 @@ public final class FileJournal implements Journal, AutoCloseable {
     }
 
     private static FileJournal openForAppend(Path journal, Path durableFile, JournalReader content) throws IOException {
-        if (!Files.isRegularFile(journal, LinkOption.NOFOLLOW_LINKS)
-                || !Files.isRegularFile(durableFile, LinkOption.NOFOLLOW_LINKS)) {
-            throw JournalReader.corrupt(journal, 0, "it is not a plain file");
-        }
+        // Both were found to be plain files when they were read.
         RandomAccessFile file = new RandomAccessFile(journal.toFile(), "rw");
+        boolean done = false;
         try {
             if (content.torn() > 0) {
                 LOG.warn(
@@ -137,10 +156,12 @@ public final class FileJournal implements Journal, AutoCloseable {
             FileJournal opened =
                     new FileJournal(journal, file, new RandomAccessFile(durableFile.toFile(), "rw"), content);
             opened.noteDurable(content.length());
+            done = true;
             return opened;
-        } catch (IOException | RuntimeException e) {
-            file.close();
-            throw e;
+        } finally {
+            if (!done) {
+                file.close();
+            }
         }
     }
 

@@ -3,6 +3,7 @@ package dev.crab.runtime.store;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
+import dev.crab.runtime.os.OwnFiles;
 import java.io.BufferedOutputStream;
 import java.io.FileInputStream;
 import java.io.IOException;
@@ -15,10 +16,12 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +30,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class FileObjectStore implements ObjectStore {
     private static final int BUFFER = 1 << 16;
+    private static final Pattern SHELF = Pattern.compile("[0-9a-f]{2}");
+    private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9._-]{0,124}");
 
     private final Path root;
 
@@ -70,7 +75,7 @@ public final class FileObjectStore implements ObjectStore {
     private Path checked(ObjectRef ref) {
         Path file = file(ref.name());
         try {
-            if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
+            if (!isShelf(DurableFiles.parent(file)) || !Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
                 throw corrupt(file, "it is missing");
             }
             long size = Files.size(file);
@@ -129,18 +134,13 @@ public final class FileObjectStore implements ObjectStore {
         }
     }
 
-    /** Names of the objects, and of the remains of interrupted writes, that begin so; unordered. */
+    /** Names of the objects, and of the remains of interrupted writes, that begin so; unordered. What is not Crab's is passed over. */
     public List<String> list(String prefix) {
         List<String> names = new ArrayList<>();
         try (DirectoryStream<Path> shelves = Files.newDirectoryStream(root)) {
             for (Path shelf : shelves) {
-                try (DirectoryStream<Path> files = Files.newDirectoryStream(shelf)) {
-                    for (Path file : files) {
-                        String name = String.valueOf(file.getFileName());
-                        if (name.startsWith(prefix)) {
-                            names.add(name);
-                        }
-                    }
+                if (isShelf(shelf)) {
+                    list(shelf, prefix, names);
                 }
             }
         } catch (NoSuchFileException e) {
@@ -151,10 +151,32 @@ public final class FileObjectStore implements ObjectStore {
         return names;
     }
 
+    private void list(Path shelf, String prefix, List<String> names) throws IOException {
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(shelf)) {
+            for (Path file : files) {
+                String name = String.valueOf(file.getFileName());
+                if (name.startsWith(prefix) && NAME.matcher(name).matches() && file.equals(file(name))) {
+                    names.add(name);
+                }
+            }
+        } catch (NotDirectoryException | NoSuchFileException e) {
+            // It has just gone.
+        }
+    }
+
+    /** Whether objects may lie in it: a directory of the right name, and no link to one, through which another's would be deleted. */
+    private static boolean isShelf(Path directory) {
+        return SHELF.matcher(String.valueOf(directory.getFileName())).matches()
+                && Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS);
+    }
+
     /** Deletes what {@link #list} has named; does nothing if it is gone already. */
     public void delete(String name) {
         try {
-            Files.deleteIfExists(file(name));
+            Path file = file(name);
+            if (isShelf(DurableFiles.parent(file))) {
+                OwnFiles.remove(file);
+            }
         } catch (IOException e) {
             throw CrabException.io("the object " + name + " cannot be deleted", e);
         }

@@ -2,6 +2,7 @@ package dev.crab.runtime.store;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.OwnFiles;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
@@ -40,6 +41,7 @@ record JournalReader(List<JournalRecord> records, long length, long torn, long d
                 }
                 return null;
             }
+            requireFile(journal);
             if (durable == null) {
                 throw corrupt(
                         durableFile, 0, "the file is missing, without which a torn append looks like a lost commit");
@@ -56,8 +58,12 @@ record JournalReader(List<JournalRecord> records, long length, long torn, long d
         if (!Files.exists(durableFile, LinkOption.NOFOLLOW_LINKS)) {
             return null;
         }
-        byte[] content =
-                Files.size(durableFile) > JournalFormat.DURABLE_BYTES ? new byte[0] : Files.readAllBytes(durableFile);
+        byte[] content;
+        try {
+            content = OwnFiles.read(durableFile, JournalFormat.DURABLE_BYTES);
+        } catch (OwnFiles.UnfitException e) {
+            throw corrupt(durableFile, 0, String.valueOf(e.getReason()));
+        }
         Long length = JournalFormat.durable(content);
         if (length == null) {
             throw corrupt(
@@ -67,6 +73,14 @@ record JournalReader(List<JournalRecord> records, long length, long torn, long d
                             + " was durable is unknown");
         }
         return length;
+    }
+
+    private static void requireFile(Path journal) throws IOException {
+        try {
+            OwnFiles.requireFile(journal);
+        } catch (OwnFiles.UnfitException e) {
+            throw corrupt(journal, 0, String.valueOf(e.getReason()));
+        }
     }
 
     static CrabException corrupt(Path file, long offset, String why) {

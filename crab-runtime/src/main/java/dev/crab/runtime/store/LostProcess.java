@@ -1,6 +1,7 @@
 package dev.crab.runtime.store;
 
 import java.util.List;
+import java.util.Objects;
 
 /**
  * A process that could not be captured, and how it could be started again: without its memory, but with what it was called.
@@ -16,6 +17,7 @@ import java.util.List;
 public record LostProcess(
         int pid, int ppid, List<String> command, List<String> environment, String directory, int uid, int gid) {
     public LostProcess {
+        Objects.requireNonNull(directory, "directory");
         command = List.copyOf(command);
         environment = List.copyOf(environment);
     }

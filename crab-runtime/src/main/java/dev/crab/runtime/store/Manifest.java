@@ -1,9 +1,11 @@
 package dev.crab.runtime.store;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * What a checkpoint is: everything that is needed to bring a sandbox back to it, and why it was taken. Immutable as long as nobody
@@ -46,6 +48,8 @@ public record Manifest(
      */
     public record Reason(String rule, String effect, List<String> evidence) {
         public Reason {
+            Objects.requireNonNull(rule, "rule");
+            Objects.requireNonNull(effect, "effect");
             evidence = List.copyOf(evidence);
         }
     }
@@ -59,6 +63,36 @@ public record Manifest(
         if (generation < 1 || parent < 0 || parent >= generation || turn < 1) {
             throw new IllegalArgumentException(
                     "generation " + generation + ", parent " + parent + ", turn " + turn + " cannot be");
+        }
+        Objects.requireNonNull(effect, "effect");
+        Objects.requireNonNull(spec, "spec");
+        if (!Path.of(image).isAbsolute()) {
+            throw new IllegalArgumentException("the image " + image + " is no absolute path");
+        }
+        FileImage files = checkpoint.files();
+        String snapshot = part(session, generation, files.generation());
+        if (!files.snapshotId().equals(snapshot)) {
+            throw new IllegalArgumentException("the snapshot of " + snapshot + " cannot be " + files.snapshotId());
+        }
+        requireName(files.fileTable(), snapshot + ".");
+        ProcessImage processes = checkpoint.processes();
+        if (processes != null) {
+            requireName(processes.dump(), part(session, generation, processes.generation()) + ".");
+            processes.bases().forEach(base -> requireName(base, Names.prefix(session)));
+        }
+    }
+
+    private static String part(String session, long generation, long of) {
+        if (of < 1 || of > generation) {
+            throw new IllegalArgumentException("generation " + generation + " cannot have a part of generation " + of);
+        }
+        return Names.checkpoint(session, of);
+    }
+
+    /** Names say whose things are: what another session or generation is called must not be read, and less be deleted. */
+    private static void requireName(ObjectRef ref, String prefix) {
+        if (!ref.name().startsWith(prefix)) {
+            throw new IllegalArgumentException("the object " + ref.name() + " does not begin with " + prefix);
         }
     }
 

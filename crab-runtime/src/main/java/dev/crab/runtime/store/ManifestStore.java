@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
+import dev.crab.runtime.os.OwnFiles;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -72,10 +73,9 @@ public final class ManifestStore {
         Path file = file(generation);
         byte[] content;
         try {
-            if (Files.size(file) > StoreJson.MAX_BYTES + ENVELOPE_LIMIT) {
-                throw corrupt(file, "it is larger than any manifest");
-            }
-            content = Files.readAllBytes(file);
+            content = OwnFiles.read(file, StoreJson.MAX_BYTES + ENVELOPE_LIMIT);
+        } catch (OwnFiles.UnfitException e) {
+            throw corrupt(file, String.valueOf(e.getReason()));
         } catch (NoSuchFileException e) {
             throw CrabException.of(
                     ErrorCode.GENERATION_UNKNOWN,
@@ -98,6 +98,8 @@ public final class ManifestStore {
     public List<Long> generations() {
         List<Long> generations = new ArrayList<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory)) {
+            // What is deleted through a link to a directory would be another's.
+            OwnFiles.requireDirectory(directory);
             for (Path file : files) {
                 Matcher name = FILE.matcher(String.valueOf(file.getFileName()));
                 if (name.matches()) {
@@ -117,7 +119,7 @@ public final class ManifestStore {
     public void delete(long generation) {
         Path file = file(generation);
         try {
-            Files.deleteIfExists(file);
+            OwnFiles.remove(file);
         } catch (IOException e) {
             throw CrabException.io("the manifest " + file + " cannot be deleted", e);
         }
@@ -125,9 +127,11 @@ public final class ManifestStore {
 
     /** Deletes what interrupted writes have left. */
     void deleteTemporary() throws IOException {
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + DurableFiles.TEMPORARY)) {
+        try (DirectoryStream<Path> files =
+                Files.newDirectoryStream(directory, "[1-9]*.json" + DurableFiles.TEMPORARY)) {
+            OwnFiles.requireDirectory(directory);
             for (Path file : files) {
-                Files.deleteIfExists(file);
+                OwnFiles.remove(file);
             }
         }
     }
@@ -193,6 +197,15 @@ public final class ManifestStore {
         } catch (IOException | IllegalArgumentException e) {
             throw corrupt(file, "its checksum holds, but its content is no manifest: " + e.getMessage());
         }
+    }
+
+    /**
+     * That a manifest is not what the journal says of it.
+     *
+     * @param why what differs
+     */
+    public CrabException contradicted(long generation, String why) {
+        return corrupt(file(generation), why);
     }
 
     private static CrabException corrupt(Path file, String why) {

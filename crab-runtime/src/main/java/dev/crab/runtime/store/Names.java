@@ -2,6 +2,8 @@ package dev.crab.runtime.store;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import java.util.OptionalLong;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
@@ -13,6 +15,8 @@ import java.util.regex.Pattern;
 public final class Names {
     private static final Pattern SESSION = Pattern.compile("[a-z0-9][a-z0-9_-]{0,62}");
     private static final Pattern KIND = Pattern.compile("[a-z][a-z0-9-]{0,31}");
+
+    private static final Pattern CHECKPOINT = Pattern.compile("([^.]+)\\.g([0-9]{1,18})(\\..*)?");
 
     private Names() {}
 
@@ -46,6 +50,14 @@ public final class Names {
     /** The name of a session's checkpoint: what its snapshot and its objects are called, or begin with. */
     public static String checkpoint(String session, long generation) {
         return prefix(session) + "g" + generation;
+    }
+
+    /** The generation that a name of {@link #checkpoint}, or one that begins so, stands for; empty if it is none of that session. */
+    public static OptionalLong generation(String session, String name) {
+        Matcher matcher = CHECKPOINT.matcher(name);
+        return matcher.matches() && matcher.group(1).equals(session)
+                ? OptionalLong.of(Long.parseLong(matcher.group(2)))
+                : OptionalLong.empty();
     }
 
     static String kind(String kind) {

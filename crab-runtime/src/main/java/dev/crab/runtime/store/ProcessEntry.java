@@ -1,6 +1,7 @@
 package dev.crab.runtime.store;
 
 import java.util.List;
+import java.util.Objects;
 
 /**
  * One process as it was when it was captured. All ids are those inside the sandbox's pid namespace.
@@ -18,6 +19,8 @@ import java.util.List;
 public record ProcessEntry(
         int pid, int ppid, int pgid, int sid, String comm, String state, List<String> fdKinds, List<String> listening) {
     public ProcessEntry {
+        Objects.requireNonNull(comm, "comm");
+        Objects.requireNonNull(state, "state");
         fdKinds = List.copyOf(fdKinds);
         listening = List.copyOf(listening);
     }

@@ -1,6 +1,7 @@
 package dev.crab.runtime.store;
 
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +27,9 @@ public record ProcessImage(
         String kernel,
         @Nullable String fingerprint) {
     public ProcessImage {
+        Objects.requireNonNull(dump, "dump");
+        Objects.requireNonNull(criuVersion, "criuVersion");
+        Objects.requireNonNull(kernel, "kernel");
         bases = List.copyOf(bases);
         processes = List.copyOf(processes);
         sample = List.copyOf(sample);

@@ -3,6 +3,7 @@ package dev.crab.runtime.store;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
+import dev.crab.runtime.os.OwnFiles;
 import dev.crab.runtime.os.ProcFs;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -12,8 +13,10 @@ import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.HashMap;
 import java.util.Map;
@@ -33,6 +36,7 @@ import org.jspecify.annotations.Nullable;
 public final class StoreLock implements AutoCloseable {
     private static final Pattern CONTENT = Pattern.compile("(\\d{1,10}) (\\d{1,20})\n");
     private static final int CONTENT_LIMIT = 64;
+    private static final int ATTEMPTS = 100;
     private static final Map<Object, StoreLock> HELD = new HashMap<>();
 
     private final Object key;
@@ -61,7 +65,20 @@ public final class StoreLock implements AutoCloseable {
                             session,
                             "this process (pid " + ProcessHandle.current().pid() + ") has it open");
                 }
-                return open(file, session, key);
+                for (int attempt = 1; attempt <= ATTEMPTS; attempt++) {
+                    StoreLock lock = open(file, session, key);
+                    if (lock != null) {
+                        return lock;
+                    }
+                }
+                throw locked(session, "its lock is being removed and made anew all the time");
+            } catch (OwnFiles.UnfitException e) {
+                throw CrabException.of(
+                        ErrorCode.DATA_DIRECTORY_UNUSABLE,
+                        "the lock of session " + session + " cannot be taken",
+                        file + ": " + e.getReason(),
+                        "remove it, while no program has the session open",
+                        e);
             } catch (IOException e) {
                 throw DataDirectory.refusal("the lock of session " + session + " cannot be taken", file, e);
             } finally {
@@ -92,13 +109,18 @@ public final class StoreLock implements AutoCloseable {
                     FileLock lock = tryLock(probe);
                     return lock != null ? OptionalLong.empty() : OptionalLong.of(recordedOwner(probe));
                 }
+            } catch (NoSuchFileException e) {
+                return OptionalLong.empty(); // removed just now
             } catch (IOException e) {
                 throw CrabException.io("it cannot be told who owns " + file, e);
             }
         }
     }
 
-    private static StoreLock open(Path file, String session, Object key) throws IOException {
+    /** Null if the file that was locked is not, or may not be, the one of that name: it was removed with its session meanwhile. */
+    private static @Nullable StoreLock open(Path file, String session, Object key) throws IOException {
+        OwnFiles.requireFileOrNothing(file);
+        Object before = inode(file);
         FileChannel channel = FileChannel.open(
                 file,
                 Set.of(
@@ -114,6 +136,11 @@ public final class StoreLock implements AutoCloseable {
                 long owner = recordedOwner(channel);
                 throw locked(session, owner > 0 ? "process " + owner + " has it open" : "another process has it open");
             }
+            // An inode that is open here is nobody else's: if the name still leads to the one from before, it is this
+            // one.
+            if (before == null || !before.equals(inode(file))) {
+                return null;
+            }
             long pid = ProcessHandle.current().pid();
             byte[] content = (pid + " " + ProcFs.started(pid).orElse(0) + "\n").getBytes(StandardCharsets.US_ASCII);
             FaultPoints.reach("lock.taken");
@@ -128,6 +155,15 @@ public final class StoreLock implements AutoCloseable {
             if (!held) {
                 channel.close();
             }
+        }
+    }
+
+    private static @Nullable Object inode(Path file) throws IOException {
+        try {
+            return Files.readAttributes(file, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                    .fileKey();
+        } catch (NoSuchFileException e) {
+            return null;
         }
     }
 

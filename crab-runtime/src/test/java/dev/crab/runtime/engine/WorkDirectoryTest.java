@@ -1,8 +1,14 @@
 package dev.crab.runtime.engine;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.crab.runtime.os.ProcFs;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -10,6 +16,7 @@ import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -31,32 +38,76 @@ class WorkDirectoryTest {
     }
 
     @Test
-    void starting_removesWhatTheDeadLeft_andNotWhatTheLivingUse() throws Exception {
-        Process living = new ProcessBuilder("sleep", "infinity").start();
+    void starting_removesWhatTheDeadLeft_andNotWhatOneOfAnotherPidNamespaceUses() throws Exception {
+        Path dead = Files.createDirectories(parent.resolve("4194305-1/engine-1/dump-1"));
+        Files.writeString(dead.resolve("pages-1.img"), "pages");
+        Process living = new ProcessBuilder(
+                        "unshare",
+                        "--pid",
+                        "--fork",
+                        "--kill-child",
+                        "--mount-proc",
+                        ProcessHandle.current().info().command().orElseThrow(),
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        Holder.class.getName(),
+                        parent.toString())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        Path theirs = Path.of(new BufferedReader(new InputStreamReader(living.getInputStream(), UTF_8)).readLine());
         try {
-            long started = ProcFs.started(living.pid()).orElseThrow();
-            Path theirs = Files.createDirectories(parent.resolve(living.pid() + "-" + started + "/engine-1"));
-            Path reused = Files.createDirectories(parent.resolve(living.pid() + "-" + (started - 1) + "/engine-1"));
-            Path dead = Files.createDirectories(parent.resolve("4194305-1/engine-1/dump-1"));
-            Files.writeString(dead.resolve("pages-1.img"), "pages");
-
+            assertThat(theirs).isDirectory();
+            assertThat(dead).doesNotExist();
             try (WorkDirectory own = new WorkDirectory(parent)) {
                 assertThat(own.path()).isDirectory();
                 assertThat(theirs).isDirectory();
-                assertThat(reused).doesNotExist();
-                assertThat(dead).doesNotExist();
             }
             assertThat(theirs).isDirectory();
         } finally {
             living.destroyForcibly().onExit().join();
         }
+        Awaitility.await().until(() -> {
+            new WorkDirectory(parent).close();
+            return Files.notExists(theirs);
+        });
+    }
+
+    /** The other process. */
+    static final class Holder {
+        private Holder() {}
+
+        public static void main(String[] arguments) throws IOException {
+            try (WorkDirectory own = new WorkDirectory(Path.of(arguments[0]))) {
+                System.out.println(own.path());
+                System.in.read();
+            }
+        }
+    }
+
+    @Test
+    void whatIsNotCrabs_isLeftAlone() throws IOException {
+        Path stranger = Files.createDirectories(parent.resolve("photos/of-1999"));
+        Path file = Files.createFile(parent.resolve("4194305-7"));
+        new WorkDirectory(parent).close();
+        assertThat(stranger).isDirectory();
+        assertThat(file).exists();
+    }
+
+    @Test
+    void linkToAnotherDirectory_isRefusedAndNothingIsDeletedThere() throws IOException {
+        Path theirs = Files.createDirectories(parent.resolve("other/4194305-1"));
+        Path link = Files.createSymbolicLink(parent.resolve("work"), parent.resolve("other"));
+        assertThatThrownBy(() -> new WorkDirectory(link))
+                .isInstanceOfSatisfying(
+                        CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.DATA_DIRECTORY_UNUSABLE));
+        assertThat(theirs).isDirectory();
     }
 
     @Test
     void startingSideBySide_removesTheSameLeftoversWithoutComplaint() throws Exception {
         ExecutorService threads = Executors.newFixedThreadPool(4);
         try {
-            for (int round = 0; round < 30; round++) {
+            for (int round = 0; round < 10; round++) {
                 for (int i = 0; i < 40; i++) {
                     Path dump = Files.createDirectories(parent.resolve("4194305-" + i + "/engine-1/dump-" + i));
                     Files.writeString(dump.resolve("pages-1.img"), "pages");

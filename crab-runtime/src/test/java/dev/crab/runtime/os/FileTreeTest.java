@@ -3,11 +3,12 @@ package dev.crab.runtime.os;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.FileSystemLoopException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -90,7 +91,10 @@ class FileTreeTest {
     @Test
     void depth_isBounded() throws Exception {
         shell("p=$(printf %.0sd/ $(seq 700)); for i in 1 2 3; do mkdir -p $p && cd -P $p || exit 1; done");
-        assertThatExceptionOfType(FileSystemLoopException.class).isThrownBy(this::paths);
+        assertThatExceptionOfType(CrabException.class)
+                .isThrownBy(this::paths)
+                .satisfies(e -> assertThat(e.code()).isEqualTo(ErrorCode.LIMIT_EXCEEDED))
+                .satisfies(e -> assertThat(e.why()).contains("2000").hasSizeLessThan(200));
         shell("rm -rf d");
     }
 

@@ -100,6 +100,23 @@ class DamageTest {
     }
 
     @Test
+    void strangeThingsInTheStore_standInTheWayOfNoDeletion() throws IOException {
+        fixture.open("strange").close();
+        Path directory = fixture.runtime().data().session("strange");
+        Path stray = Files.createFile(fixture.runtime().data().objects().resolve("README"));
+        fixture.open("strange").close();
+        Files.delete(directory.resolve("manifests"));
+        Files.createFile(directory.resolve("manifests"));
+        Files.delete(directory.resolve("journal"));
+        Files.createDirectories(directory.resolve("journal/full"));
+        Files.delete(directory.resolve("journal.durable"));
+        Files.createSymbolicLink(directory.resolve("journal.durable"), Path.of("/dev/zero"));
+        fixture.runtime().delete("strange");
+        assertThat(directory).doesNotExist();
+        Files.delete(stray);
+    }
+
+    @Test
     void verify_findsEverythingInOrder() {
         List<SessionArchive.Finding> findings = new ArrayList<>();
         fixture.runtime().verify("damaged", findings::add);

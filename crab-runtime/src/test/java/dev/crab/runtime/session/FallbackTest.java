@@ -8,6 +8,8 @@ import static dev.crab.runtime.session.SessionFixture.startCounter;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.CrabRuntime;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
@@ -17,8 +19,13 @@ import dev.crab.runtime.snapshot.BtrfsSnapshotter;
 import dev.crab.runtime.snapshot.Snapshotter;
 import dev.crab.runtime.store.CheckpointStore;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
@@ -45,6 +52,9 @@ class FallbackTest {
     enum Damage {
         MANIFEST_FLIPPED,
         MANIFEST_MISSING,
+        MANIFEST_IS_A_DIRECTORY,
+        MANIFEST_WITH_OLDER_PROCESSES,
+        MANIFEST_WITH_OLDER_FILES,
         DUMP_FLIPPED,
         DUMP_CUT,
         FILE_TABLE_FLIPPED,
@@ -60,6 +70,9 @@ class FallbackTest {
         threeGenerations(id);
 
         inflict(damage, id, 3);
+        List<SessionArchive.Finding> findings = new ArrayList<>();
+        fixture.runtime().verify(id, findings::add);
+        assertThat(findings).filteredOn(finding -> finding.problem() != null).isNotEmpty();
 
         try (SandboxSession session = fixture.open(id)) {
             assertThat(session.recovery()).isInstanceOfSatisfying(Recovery.Restored.class, restored -> {
@@ -226,10 +239,33 @@ class FallbackTest {
         }
     }
 
+    /** Puts a part of another generation's checkpoint into a manifest, with the right checksum over it. */
+    private static void mix(Path file, Path other, String part) throws IOException {
+        ObjectMapper json = new ObjectMapper();
+        ObjectNode tree = (ObjectNode) json.readTree(file.toFile()).get("manifest");
+        ((ObjectNode) tree.get("checkpoint"))
+                .set(part, json.readTree(other.toFile()).at("/manifest/checkpoint/" + part));
+        byte[] payload = json.writeValueAsBytes(tree);
+        try {
+            String sum = HexFormat.of()
+                    .formatHex(MessageDigest.getInstance("SHA-256").digest(payload));
+            Files.writeString(
+                    file,
+                    "{\"format\":\"crab-manifest\",\"version\":1,\"length\":" + payload.length + ",\"sha256\":\"" + sum
+                            + "\",\"manifest\":" + new String(payload, StandardCharsets.UTF_8) + "}\n");
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     /** Gives the content before. */
     private static byte[] inflict(Damage damage, String id, long generation) throws IOException {
         Path file = switch (damage) {
-            case MANIFEST_FLIPPED, MANIFEST_MISSING -> manifest(id, generation);
+            case MANIFEST_FLIPPED,
+                    MANIFEST_MISSING,
+                    MANIFEST_IS_A_DIRECTORY,
+                    MANIFEST_WITH_OLDER_PROCESSES,
+                    MANIFEST_WITH_OLDER_FILES -> manifest(id, generation);
             case DUMP_FLIPPED, DUMP_CUT -> object(id, generation, "dump");
             case FILE_TABLE_FLIPPED, FILE_TABLE_MISSING -> object(id, generation, "files");
             case SNAPSHOT_MISSING, SNAPSHOT_CHANGED -> fixture.data();
@@ -243,6 +279,12 @@ class FallbackTest {
             }
             case DUMP_CUT -> Files.write(file, java.util.Arrays.copyOf(before, before.length / 2));
             case MANIFEST_MISSING, FILE_TABLE_MISSING -> Files.delete(file);
+            case MANIFEST_IS_A_DIRECTORY -> {
+                Files.delete(file);
+                Files.createDirectories(file.resolve("full"));
+            }
+            case MANIFEST_WITH_OLDER_PROCESSES -> mix(file, manifest(id, generation - 1), "processes");
+            case MANIFEST_WITH_OLDER_FILES -> mix(file, manifest(id, generation - 1), "files");
             case SNAPSHOT_MISSING, SNAPSHOT_CHANGED -> {
                 try (Snapshotter snapshots = BtrfsSnapshotter.open(fixture.data())) {
                     String name = id + ".g" + generation;

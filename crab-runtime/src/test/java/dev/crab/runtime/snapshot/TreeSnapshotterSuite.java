@@ -19,6 +19,9 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What snapshots by copies must do besides: they are not made in one step, and a crash or a full disk can come in between. */
 abstract class TreeSnapshotterSuite extends SnapshotterSuite {
@@ -45,8 +48,10 @@ abstract class TreeSnapshotterSuite extends SnapshotterSuite {
         List<String> left = unfinished();
         Snapshotters.release(data);
         disk.close();
-        for (String made : SnapshotNames.list(place)) {
-            Files.delete(place.resolve(made));
+        try (Stream<Path> made = Files.list(place)) {
+            for (Path file : made.toList()) {
+                Files.delete(file);
+            }
         }
         Files.delete(place);
         assertThat(left).isEmpty();
@@ -250,8 +255,52 @@ abstract class TreeSnapshotterSuite extends SnapshotterSuite {
                 "import os, sys\nos.chdir(sys.argv[1])\nfor i in range(int(sys.argv[2])):\n    os.mkdir('d'); os.chdir('d')",
                 volume.upper().toString(),
                 Integer.toString(FileTree.MAX_DEPTH + 10));
-        refused(ErrorCode.IO_FAILED, () -> snapshotter.snapshot(volume, "s"));
+        refused(ErrorCode.LIMIT_EXCEEDED, () -> snapshotter.snapshot(volume, "s"));
         assertThat(snapshotter.snapshots()).isEmpty();
+    }
+
+    @Test
+    void open_deletesNothingThroughALink_andNothingThatIsNotCrabs() throws IOException {
+        Path unfinished = data.resolve("trees/unfinished");
+        Path stranger = Files.createDirectories(unfinished.resolve("Photos/of-1999"));
+        Path file = Files.createFile(unfinished.resolve("s-file"));
+        Snapshotters.open(data, kind());
+        assertThat(stranger).isDirectory();
+        assertThat(file).exists();
+        Path other = data.resolve("other");
+        Files.move(unfinished, other);
+        Path theirs = Files.createDirectories(other.resolve("s-of-another"));
+        Files.createSymbolicLink(unfinished, other);
+        try {
+            refused(ErrorCode.DATA_DIRECTORY_UNUSABLE, () -> Snapshotters.open(data, kind()));
+            assertThat(theirs).isDirectory();
+        } finally {
+            Files.delete(unfinished);
+            Files.createDirectory(unfinished);
+        }
+    }
+
+    @Test
+    void strayFile_isNoSnapshot() throws IOException {
+        Path stray = Files.createFile(data.resolve("trees/snapshots/s.g1"));
+        Files.createFile(data.resolve("trees/snapshots/README"));
+        assertThat(snapshotter.snapshots()).isEmpty();
+        assertThat(stray).exists();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"trees/kind", "snapshots.lock"})
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void open_withAFifoInPlaceOfAFileIsRefused(String name) throws Exception {
+        Path file = data.resolve(name);
+        Path aside = data.resolve("aside");
+        Files.move(file, aside);
+        run("mkfifo", file.toString());
+        try {
+            refused(ErrorCode.DATA_DIRECTORY_UNUSABLE, () -> Snapshotters.open(data, kind()));
+        } finally {
+            Files.move(aside, file, java.nio.file.StandardCopyOption.REPLACE_EXISTING);
+        }
     }
 
     @Test

@@ -13,6 +13,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -58,6 +59,30 @@ class CheckpointStoreTest {
         DataDirectory data = new DataDirectory(directory);
         CheckpointStore.open(data, "s").close();
         Files.write(data.session("s").resolve("journal"), new byte[3]);
+        assertRefused(ErrorCode.JOURNAL_CORRUPT, () -> CheckpointStore.open(data, "s"));
+        assertRefused(ErrorCode.JOURNAL_CORRUPT, () -> CheckpointStore.open(data, "s"));
+        assertThat(StoreLock.owner(data.lock("s"))).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "ln -sf /dev/zero journal.durable",
+                "rm journal.durable; mkfifo journal.durable",
+                "rm journal.durable; mkdir journal.durable",
+                "rm journal; mkfifo journal",
+                "rm journal; mkdir journal",
+                "ln -sf /dev/zero journal"
+            })
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void whatIsNoPlainFile_isRefusedAndGivesTheLockBack(String command) throws Exception {
+        DataDirectory data = new DataDirectory(directory);
+        CheckpointStore.open(data, "s").close();
+        assertThat(new ProcessBuilder("sh", "-c", command)
+                        .directory(data.session("s").toFile())
+                        .start()
+                        .waitFor())
+                .isZero();
         assertRefused(ErrorCode.JOURNAL_CORRUPT, () -> CheckpointStore.open(data, "s"));
         assertRefused(ErrorCode.JOURNAL_CORRUPT, () -> CheckpointStore.open(data, "s"));
         assertThat(StoreLock.owner(data.lock("s"))).isEmpty();

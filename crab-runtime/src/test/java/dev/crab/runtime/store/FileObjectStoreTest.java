@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -41,6 +42,31 @@ class FileObjectStoreTest {
         assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(store.file("s.g1.dump"))))
                 .isEqualTo("rw-------");
         store.verify(ref);
+    }
+
+    @Test
+    void whatIsNotCrabs_isPassedOverAndLeft() throws IOException {
+        store.write("s.g1.dump", out -> out.write(1));
+        Path objects = DurableFiles.parent(DurableFiles.parent(store.file("s.g1.dump")));
+        Path file = Files.createFile(objects.resolve("README"));
+        Path misplaced =
+                Files.createFile(Files.createDirectory(objects.resolve("s.g1")).resolve("s.g1.files"));
+        Path odd = Files.createFile(store.file("s.g1.dump").resolveSibling("s.g1.READ ME"));
+        assertThat(store.list("s.")).containsExactly("s.g1.dump");
+        assertThat(List.of(file, misplaced, odd)).allMatch(Files::exists);
+    }
+
+    @Test
+    void linkToTheObjectsOfAnother_isNoPlaceForObjects() throws IOException {
+        ObjectRef ref = store.write("s.g1.dump", out -> out.write(1));
+        Path shelf = DurableFiles.parent(store.file("s.g1.dump"));
+        Path other = shelf.resolveSibling("elsewhere");
+        Files.move(shelf, other);
+        Files.createSymbolicLink(shelf, other);
+        assertThat(store.list("s.")).isEmpty();
+        assertCorrupt(() -> read(ref));
+        store.delete("s.g1.dump");
+        assertThat(other.resolve("s.g1.dump")).exists();
     }
 
     @Test

@@ -3,7 +3,9 @@ package dev.crab.runtime.store;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.core.JsonPointer;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import java.io.IOException;
@@ -16,7 +18,11 @@ import java.util.Map;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class ManifestStoreTest {
     @TempDir
@@ -109,6 +115,66 @@ class ManifestStoreTest {
                         + Digests.sha256(payload.getBytes(StandardCharsets.US_ASCII)) + "\",\"manifest\":" + payload
                         + "}\n");
         assertRefused("nonsense", ErrorCode.MANIFEST_CORRUPT, store.file(1), () -> store.read(1));
+    }
+
+    /** Each is a manifest with a right checksum that no writer can have written. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "/checkpoint/files           | null",
+                "/checkpoint/files/snapshotId| null",
+                "/checkpoint/files/snapshotId| \"../../etc\"",
+                "/checkpoint/files/snapshotId| \"t.g1\"",
+                "/checkpoint/files/generation| 2",
+                "/checkpoint/processes/generation| 0",
+                "/checkpoint/processes/dump  | null",
+                "/checkpoint/processes/dump/name| \"t.g1.dump\"",
+                "/checkpoint/files/fileTable/name| \"t.g1.files\"",
+                "/image                      | \"/images/\\u0000\"",
+                "/image                      | null",
+                "/spec                       | null",
+                "/effect                     | null",
+                "/session                    | \"No Name\"",
+            })
+    void validChecksumOverWhatCannotBe_isRefused(String field, String value) throws IOException {
+        store.write(manifest("s", 1, true));
+        ObjectNode tree =
+                (ObjectNode) StoreJson.MAPPER.readTree(store.file(1).toFile()).get("manifest");
+        JsonPointer pointer = JsonPointer.compile(field);
+        ((ObjectNode) tree.at(pointer.head()))
+                .set(pointer.last().getMatchingProperty(), StoreJson.MAPPER.readTree(value));
+        String payload = tree.toString();
+        int length = payload.getBytes(StandardCharsets.UTF_8).length;
+        Files.writeString(
+                store.file(1),
+                "{\"format\":\"crab-manifest\",\"version\":1,\"length\":" + length + ",\"sha256\":\""
+                        + Digests.sha256(payload.getBytes(StandardCharsets.UTF_8)) + "\",\"manifest\":" + payload
+                        + "}\n");
+        assertRefused(field, ErrorCode.MANIFEST_CORRUPT, store.file(1), () -> store.read(1));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"mkdir -p 1.json/full", "mkfifo 1.json", "ln -s /dev/zero 1.json", "truncate -s 1G 1.json"})
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void whatIsNoPlainFile_isDamageAndCanBeDeleted(String command) throws Exception {
+        assertThat(new ProcessBuilder("sh", "-c", command)
+                        .directory(directory.toFile())
+                        .start()
+                        .waitFor())
+                .isZero();
+        assertThat(store.generations()).containsExactly(1L);
+        assertRefused(command, ErrorCode.MANIFEST_CORRUPT, store.file(1), () -> store.read(1));
+        store.delete(1);
+        assertThat(store.generations()).isEmpty();
+    }
+
+    @Test
+    void linkToTheManifestsOfAnother_isRefused() throws IOException {
+        Path link = Files.createSymbolicLink(directory.resolve("link"), directory);
+        store.write(manifest("s", 1, false));
+        assertRefused(
+                "link", ErrorCode.DATA_DIRECTORY_UNUSABLE, link, () -> new ManifestStore("s", link).generations());
     }
 
     @Test

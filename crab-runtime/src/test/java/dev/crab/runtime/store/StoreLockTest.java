@@ -67,6 +67,29 @@ class StoreLockTest {
     }
 
     @Test
+    void removedLock_isNeverHeldBesideTheOneOfItsName() throws Exception {
+        Path file = directory.resolve("lock");
+        Process other = child("remove", file);
+        try {
+            assertThat(line(other)).isEqualTo("begins");
+            LockHolder.takeAndRemove(file);
+            assertThat(line(other)).isEqualTo("ends");
+        } finally {
+            other.destroyForcibly().onExit().join();
+        }
+    }
+
+    @Test
+    void fifoInPlaceOfTheLock_isRefused() throws Exception {
+        Path file = directory.resolve("lock");
+        assertThat(new ProcessBuilder("mkfifo", file.toString()).start().waitFor())
+                .isZero();
+        assertThatThrownBy(() -> StoreLock.acquire(file, "s"))
+                .isInstanceOfSatisfying(
+                        CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.DATA_DIRECTORY_UNUSABLE));
+    }
+
+    @Test
     void interruptedCaller_getsTheLockAndKeepsItsFlag() {
         Thread.currentThread().interrupt();
         try (StoreLock lock = StoreLock.acquire(directory.resolve("lock"), "s")) {
@@ -109,7 +132,29 @@ class StoreLockTest {
     static final class LockHolder {
         private LockHolder() {}
 
+        /** Takes the lock again and again and removes it, as the removal of a session does. Fails if another one has it meanwhile. */
+        static void takeAndRemove(Path file) throws IOException {
+            Path sole = file.resolveSibling("sole");
+            for (int round = 0; round < 800; ) {
+                try (StoreLock lock = StoreLock.acquire(file, "s")) {
+                    assertThat(lock).isNotNull();
+                    Files.createFile(sole);
+                    Files.delete(sole);
+                    Files.delete(file);
+                    round++;
+                } catch (CrabException e) {
+                    assertThat(e.code()).isEqualTo(ErrorCode.SESSION_LOCKED);
+                }
+            }
+        }
+
         public static void main(String[] arguments) throws IOException {
+            if (arguments[0].equals("remove")) {
+                System.out.println("begins");
+                takeAndRemove(Path.of(arguments[1]));
+                System.out.println("ends");
+                return;
+            }
             try (StoreLock lock = StoreLock.acquire(Path.of(arguments[1]), "s")) {
                 System.out.println(lock == null ? "nothing" : "acquired");
                 if (arguments[0].equals("hold")) {
