@@ -129,7 +129,7 @@ public final class ProveStore implements Callable<Integer> {
     private static AgentJvm victims(Path work) throws IOException {
         Path directory = work.resolve("jvm");
         Place.deleteTree(directory);
-        return new AgentJvm(Files.createDirectories(directory), Victim.class);
+        return new AgentJvm(Files.createDirectories(directory), Victim.class, true);
     }
 
     private void write(Report report) throws IOException {

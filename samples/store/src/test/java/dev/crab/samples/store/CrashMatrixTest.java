@@ -30,7 +30,7 @@ class CrashMatrixTest {
     static void open(@TempDir Path work) throws IOException {
         Path image = CrabConfig.resolve().data().resolve("images/debian");
         PrintStream told = new PrintStream(TOLD, true, StandardCharsets.UTF_8);
-        plan = new Plan(work, image, Shim.install(work), new AgentJvm(work, Victim.class), 7, 1, 1, told);
+        plan = new Plan(work, image, Shim.install(work), new AgentJvm(work, Victim.class, true), 7, 1, 1, told);
         place = plan.place("place");
     }
 
