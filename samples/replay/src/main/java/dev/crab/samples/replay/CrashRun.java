@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -43,12 +42,12 @@ final class CrashRun {
     private final String policy;
     private final Trajectory trajectory;
     private final CrashPlan plan;
-    private final TreeMap<Integer, CrashPlan.Stop> stops;
+    private final Map<Integer, CrashPlan.Stop> stops;
     private final Victim victim;
     private final Map<Integer, Found> found = new HashMap<>();
     private final List<Crash> crashes = new ArrayList<>();
 
-    CrashRun(Lab lab, String policy, Trajectory trajectory, CrashPlan plan, TreeMap<Integer, CrashPlan.Stop> stops) {
+    CrashRun(Lab lab, String policy, Trajectory trajectory, CrashPlan plan, Map<Integer, CrashPlan.Stop> stops) {
         this.lab = lab;
         this.policy = policy;
         this.trajectory = trajectory;

@@ -12,7 +12,6 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -222,7 +221,7 @@ public final class ReplayBench implements Callable<Integer> {
         for (Trajectory trajectory : trajectories) {
             for (CrashPlan plan : plans) {
                 for (String policy : here) {
-                    TreeMap<Integer, CrashPlan.Stop> stops = plan.stops(trajectory.turns(), seed);
+                    Map<Integer, CrashPlan.Stop> stops = plan.stops(trajectory.turns(), seed);
                     List<Crash> crashes = new ArrayList<>();
                     String failure = "";
                     while (!stops.isEmpty() && failure.isEmpty()) {
