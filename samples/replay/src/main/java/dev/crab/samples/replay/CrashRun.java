@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -43,17 +42,17 @@ final class CrashRun {
     private final String policy;
     private final Trajectory trajectory;
     private final CrashPlan plan;
-    private final TreeMap<Integer, CrashPlan.Stop> stops;
+    private final Map<Integer, CrashPlan.Stop> stops;
     private final Victim victim;
     private final Map<Integer, Found> found = new HashMap<>();
     private final List<Crash> crashes = new ArrayList<>();
 
-    CrashRun(Lab lab, String policy, Trajectory trajectory, CrashPlan plan, long seed) {
+    CrashRun(Lab lab, String policy, Trajectory trajectory, CrashPlan plan, Map<Integer, CrashPlan.Stop> stops) {
         this.lab = lab;
         this.policy = policy;
         this.trajectory = trajectory;
         this.plan = plan;
-        this.stops = plan.stops(trajectory.turns(), seed);
+        this.stops = stops;
         this.victim = new Victim(lab, policy, trajectory);
     }
 
@@ -63,23 +62,30 @@ final class CrashRun {
     }
 
     /**
-     * Kills it at every stop, and lets the rest run.
+     * Kills it at every stop, and lets the rest run. Stops that were made are taken away. After one from which it came back wrong it is
+     * no longer like an agent without a crash, so those behind it are left for another run.
      *
      * @throws IOException also if the policy refuses to save a turn, so that nothing further on can be asked of it
      */
     void run() throws IOException, InterruptedException {
         try {
             Asked asked = victim.open() ? victim.go() : null;
-            while (asked != null && !stops.isEmpty()) {
+            while (asked != null && !stops.isEmpty() && isRight()) {
                 CrashPlan.Stop stop = stops.remove(asked.turn());
                 asked = stop == null ? pass(asked) : crash(asked, stop);
             }
-            if (asked != null) {
+            if (isRight() && asked != null) {
                 finish(asked);
+            } else if (isRight()) {
+                throw new IOException("it ended before its last answer: " + why());
             }
         } finally {
             victim.remove();
         }
+    }
+
+    private boolean isRight() {
+        return crashes.stream().allMatch(Crash::correct);
     }
 
     private @Nullable Asked pass(Asked asked) throws IOException, InterruptedException {

@@ -221,16 +221,20 @@ public final class ReplayBench implements Callable<Integer> {
         for (Trajectory trajectory : trajectories) {
             for (CrashPlan plan : plans) {
                 for (String policy : here) {
-                    CrashRun run = new CrashRun(lab, policy, trajectory, plan, seed);
+                    Map<Integer, CrashPlan.Stop> stops = plan.stops(trajectory.turns(), seed);
+                    List<Crash> crashes = new ArrayList<>();
                     String failure = "";
-                    try {
-                        run.run();
-                    } catch (IOException e) {
-                        failure = ", then " + e.getMessage();
-                        results.failed(trajectory.id() + " with " + policy + ", killed at " + plan.label() + ": "
-                                + e.getMessage());
+                    while (!stops.isEmpty() && failure.isEmpty()) {
+                        CrashRun run = new CrashRun(lab, policy, trajectory, plan, stops);
+                        try {
+                            run.run();
+                        } catch (IOException e) {
+                            failure = ", then " + e.getMessage();
+                            results.failed(trajectory.id() + " with " + policy + ", killed at " + plan.label() + ": "
+                                    + e.getMessage());
+                        }
+                        crashes.addAll(run.crashes());
                     }
-                    List<Crash> crashes = run.crashes();
                     results.addCrashes(crashes);
                     lab.say(policy + ", " + plan.label() + ": " + trajectory.id() + ": "
                             + crashes.stream().filter(Crash::correct).count() + " of " + crashes.size() + failure);
