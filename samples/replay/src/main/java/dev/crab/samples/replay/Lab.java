@@ -56,6 +56,19 @@ final class Lab implements AutoCloseable {
         Runtime.getRuntime().addShutdownHook(interruption);
     }
 
+    /** Where the trajectories are that Crab ships. */
+    Path shipped() throws IOException {
+        Path shipped = directory.resolve("shipped");
+        if (!Files.isDirectory(shipped)) {
+            Trajectory.unpackShipped(shipped);
+        }
+        return shipped;
+    }
+
+    Path image() {
+        return image;
+    }
+
     double speed() {
         return speed;
     }

@@ -25,4 +25,20 @@ record Measured(
         long jvmCpu,
         long sandboxCpu,
         long jvmPeak,
-        long sandboxPeak) {}
+        long sandboxPeak) {
+    /** The same, as another repetition. */
+    Measured numbered(int number) {
+        return new Measured(
+                policy,
+                trajectory,
+                category,
+                number,
+                wall,
+                waited,
+                turns,
+                jvmCpu,
+                sandboxCpu,
+                jvmPeak,
+                sandboxPeak);
+    }
+}

@@ -8,15 +8,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Replays recorded agents under several policies of recovery, and kills them: {@code ./crab bench replay}. */
@@ -36,19 +34,8 @@ import picocli.CommandLine.Option;
             "2:wrong usage"
         })
 public final class ReplayBench implements Callable<Integer> {
-    @Option(
-            names = "--corpus",
-            paramLabel = "DIR",
-            description = "Trajectories below this directory. Default: the few that Crab ships.")
-    private @Nullable Path corpus;
-
-    @Option(
-            names = "--only",
-            paramLabel = "GLOB",
-            defaultValue = "*",
-            description = "Only trajectories with such an id.")
-    @SuppressWarnings("NullAway.Init") // set by picocli
-    private String only;
+    @Mixin
+    private LabOptions options = new LabOptions();
 
     @Option(
             names = "--policies",
@@ -96,25 +83,6 @@ public final class ReplayBench implements Callable<Integer> {
             description = "Of what is drawn at random. Default: ${DEFAULT-VALUE}.")
     private long seed;
 
-    @Option(
-            names = "--speed",
-            paramLabel = "X",
-            defaultValue = "1",
-            description = "Divides the recorded waits for the model. Default: ${DEFAULT-VALUE}.")
-    private double speed;
-
-    @Option(
-            names = "--image",
-            paramLabel = "ROOTFS",
-            description = "The sandboxes' root file system. Default: Crab's own image.")
-    private @Nullable Path image;
-
-    @Option(
-            names = "--copy",
-            paramLabel = "TO=FROM",
-            description = "Put the files of directory FROM into the sandbox's directory TO before a set-up.")
-    private Map<String, Path> copies = new LinkedHashMap<>();
-
     @Option(names = "--json", paramLabel = "FILE", description = "Write everything that was found to this file.")
     private @Nullable Path json;
 
@@ -153,18 +121,13 @@ public final class ReplayBench implements Callable<Integer> {
                 .toList();
         Results results = new Results(policies);
         List<String> here = Policies.here(policies, results);
-        if (sandboxes < 1 || runs < 0 || !(speed > 0)) {
-            throw new IllegalArgumentException("--sandboxes from 1, --runs from 0, --speed above 0");
+        if (sandboxes < 1 || runs < 0) {
+            throw new IllegalArgumentException("--sandboxes from 1, --runs from 0");
         }
-        Path shipped = Files.createTempDirectory("crab-trajectories-");
-        try (Lab lab = new Lab(image, copies, speed, err)) {
-            Trajectory.unpackShipped(shipped);
-            List<Trajectory> trajectories = Trajectory.below(corpus == null ? shipped : corpus, only);
-            if (trajectories.isEmpty()) {
-                throw new IllegalArgumentException("no trajectory below " + corpus + " has an id like " + only);
-            }
+        try (Lab lab = options.lab(err)) {
+            List<Trajectory> trajectories = options.trajectories(lab);
             results.circumstance("trajectories", trajectories.size());
-            results.circumstance("speed", speed);
+            results.circumstance("speed", options.speed());
             results.circumstance("sandboxes", sandboxes);
             results.circumstance("runs", runs);
             results.circumstance("crash", String.join(",", crash));
@@ -173,11 +136,9 @@ public final class ReplayBench implements Callable<Integer> {
             if (runs == 0 && !plans.isEmpty()) {
                 // One that ends by itself keeps its classes for the others: some hundred JVMs start in half the time.
                 new MeasuredRun(lab, here.get(here.size() - 1))
-                        .run(Trajectory.below(shipped, Trajectory.QUICKEST), 0, 0);
+                        .run(Trajectory.below(lab.shipped(), Trajectory.QUICKEST), 0, 0);
             }
             crash(lab, here, trajectories, plans, results);
-        } finally {
-            delete(shipped);
         }
         var found = results.json();
         ReportTable.lines(found).forEach(out::println);
@@ -202,7 +163,7 @@ public final class ReplayBench implements Callable<Integer> {
                     String policy = here.get((i + run) % here.size()); // none is always the first, or the last
                     lab.say("run " + run + ", " + policy + ": " + names(batch));
                     try {
-                        results.addMeasured(new MeasuredRun(lab, policy).run(batch, run, Math.round(1000 / speed)));
+                        results.addMeasured(new MeasuredRun(lab, policy).run(batch, run, options.staggerMillis()));
                     } catch (IOException e) {
                         results.failed(String.valueOf(e.getMessage()));
                     }
@@ -239,14 +200,6 @@ public final class ReplayBench implements Callable<Integer> {
                     lab.say(policy + ", " + plan.label() + ": " + trajectory.id() + ": "
                             + crashes.stream().filter(Crash::correct).count() + " of " + crashes.size() + failure);
                 }
-            }
-        }
-    }
-
-    private static void delete(Path directory) throws IOException {
-        try (Stream<Path> all = Files.walk(directory)) {
-            for (Path path : all.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(path);
             }
         }
     }

@@ -162,7 +162,8 @@ final class ReportTable {
         return (text.length() > 400 ? text.substring(0, 400) + "..." : text).replace('\n', '|');
     }
 
-    private static void add(List<String> lines, String title, List<String[]> rows) {
+    /** Adds a table whose first two columns are words. */
+    static void add(List<String> lines, String title, List<String[]> rows) {
         if (rows.size() == 1) {
             return;
         }
@@ -185,15 +186,15 @@ final class ReportTable {
         lines.add("");
     }
 
-    private static String percent(JsonNode value, int digits) {
+    static String percent(JsonNode value, int digits) {
         return value.isMissingNode() ? "" : format(digits, 100 * value.asDouble()) + " %";
     }
 
-    private static String number(JsonNode value, int digits) {
+    static String number(JsonNode value, int digits) {
         return value.isMissingNode() ? "" : format(digits, value.asDouble());
     }
 
-    private static String format(int digits, double value) {
+    static String format(int digits, double value) {
         return String.format(Locale.ROOT, "%." + digits + "f", value);
     }
 }
