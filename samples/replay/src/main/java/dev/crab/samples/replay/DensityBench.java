@@ -220,7 +220,8 @@ public final class DensityBench implements Callable<Integer> {
             });
         }
         List<String> lines = new ArrayList<>();
-        lines.add("speed " + found.path("speed").asText() + ", " + found.path("trajectories").asText() + " trajectories");
+        lines.add("speed " + found.path("speed").asText() + ", "
+                + found.path("trajectories").asText() + " trajectories");
         ReportTable.add(lines, "Density", rows);
         JsonNode idle = found.path("idle");
         if (!idle.isMissingNode()) {

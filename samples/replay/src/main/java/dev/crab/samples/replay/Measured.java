@@ -29,16 +29,6 @@ record Measured(
     /** The same, as another repetition. */
     Measured numbered(int number) {
         return new Measured(
-                policy,
-                trajectory,
-                category,
-                number,
-                wall,
-                waited,
-                turns,
-                jvmCpu,
-                sandboxCpu,
-                jvmPeak,
-                sandboxPeak);
+                policy, trajectory, category, number, wall, waited, turns, jvmCpu, sandboxCpu, jvmPeak, sandboxPeak);
     }
 }

@@ -37,10 +37,12 @@ class DensityBenchTest {
         String text = said.toString(StandardCharsets.UTF_8);
         assertThat(status).as(text).isZero();
         JsonNode found = Json.read(Files.readString(json));
-        assertThat(found.path("rows")).extracting(row -> row.path("sandboxes") + "/" + row.path("jvms"))
+        assertThat(found.path("rows"))
+                .extracting(row -> row.path("sandboxes") + "/" + row.path("jvms"))
                 .containsExactly("1/1", "2/1", "2/2");
         assertThat(found.path("rows")).allSatisfy(row -> {
-            assertThat(row.path("crab").path("runs").asInt()).isEqualTo(row.path("sandboxes").asInt());
+            assertThat(row.path("crab").path("runs").asInt())
+                    .isEqualTo(row.path("sandboxes").asInt());
             assertThat(row.path("crab").path("wallOverNone").asDouble()).isPositive();
             assertThat(row.path("crab").path("exposedMillis").has("p99")).isTrue();
             assertThat(row.path("crabJvmPeakBytes").asLong()).isPositive();
