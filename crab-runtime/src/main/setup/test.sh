@@ -20,7 +20,8 @@ run_tests() {
     find "$CRAB_ROOT" -path '*/target/*-reports/TEST-*.xml' -delete
     begin_build
     rm -f -- "$BUILD_STAMP"
-    if maven -B -ntp -T 2 --fail-at-end verify </dev/null; then
+    # Two modules at a time: their tests mostly wait. One whose tests fail holds none back; the reports are counted below.
+    if maven -B -ntp -T 2 --fail-at-end -Dmaven.test.failure.ignore=true verify </dev/null; then
         end_build
     else
         unlock BUILD_LOCK
