@@ -27,7 +27,7 @@ import java.util.Optional;
  * <tr><td>{@value #ON_UNCAPTURED}</td><td>{@code FAIL}</td><td>see {@link UncapturedPolicy}</td></tr>
  * <tr><td>{@value #ON_LOST}</td><td>{@code REPORT}</td><td>see {@link LostPolicy}</td></tr>
  * <tr><td>{@value #ON_DAMAGED}</td><td>{@code FALL_BACK}</td><td>see {@link DamagePolicy}</td></tr>
- * <tr><td>{@value #KEEP}</td><td>{@code 3}</td><td>generations kept besides the last commit's; 1 to 10000</td></tr>
+ * <tr><td>{@value #KEEP}</td><td>{@code 3}</td><td>generations kept, the last commit's among them; 1 to 10000</td></tr>
  * <tr><td>{@value #INSPECTOR}</td><td>{@code TRACEPOINT}</td><td>see {@link InspectorTier}; never chosen by itself, since a host that
  * refuses the sharper tier would then quietly cost more</td></tr>
  * <tr><td>{@value #SNAPSHOTTER}</td><td>{@code AUTO}</td><td>see {@link SnapshotKind}</td></tr>
