@@ -138,6 +138,11 @@ public final class Quickstart implements Callable<Integer> {
             } else {
                 result = scripted(runner, sessions, narrator);
             }
+            if (keep) {
+                narrator.say("");
+                narrator.say("Kept: " + String.join(", ", sessions.names())
+                        + ". Look at them with ./crab show NAME and ./crab timeline NAME.");
+            }
         }
         if (json) {
             out.println(Json.pretty(result));

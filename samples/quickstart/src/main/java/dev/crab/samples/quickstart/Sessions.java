@@ -36,6 +36,11 @@ final class Sessions implements AutoCloseable {
         return name;
     }
 
+    /** Names of those that are still there. */
+    synchronized List<String> names() {
+        return List.copyOf(present);
+    }
+
     /** Removes a session that is over, unless it is to be kept. */
     void remove(String name) {
         if (!keep && forget(name)) {

@@ -86,8 +86,9 @@ public final class DensityBench implements Callable<Integer> {
                 .setOut(new PrintWriter(out, true, StandardCharsets.UTF_8))
                 .setErr(new PrintWriter(err, true, StandardCharsets.UTF_8))
                 .setExecutionExceptionHandler((failure, commandLine, parsed) -> {
-                    err.println("bench: " + failure);
-                    return failure instanceof IllegalArgumentException ? 2 : 1;
+                    boolean misuse = failure instanceof IllegalArgumentException;
+                    err.println("bench: " + (misuse ? failure.getMessage() : failure.toString()));
+                    return misuse ? 2 : 1;
                 })
                 .execute(arguments);
     }
@@ -127,7 +128,7 @@ public final class DensityBench implements Callable<Integer> {
         Results results = new Results(POLICIES);
         ObjectNode row = Json.object().put("sandboxes", count).put("jvms", spread);
         for (String policy : POLICIES) {
-            lab.say(count + " sandboxes, " + spread + " JVMs, " + policy);
+            lab.say(policy + ": sandboxes " + count + ", JVMs " + spread);
             List<List<Trajectory>> batches = new ArrayList<>();
             for (int i = 0; i < spread; i++) {
                 batches.add(new ArrayList<>());
@@ -195,9 +196,9 @@ public final class DensityBench implements Callable<Integer> {
             "capture ms p50",
             "p95",
             "CPU ms/turn",
-            "none",
+            "without",
             "JVMs MB",
-            "none"
+            "without"
         });
         for (JsonNode row : found.path("rows")) {
             JsonNode crab = row.path(Policies.CRAB);

@@ -64,8 +64,8 @@ final class LabOptions {
     List<Trajectory> trajectories(Lab lab) throws IOException {
         List<Trajectory> trajectories = Trajectory.below(corpus == null ? lab.shipped() : corpus, only);
         if (trajectories.isEmpty()) {
-            throw new IllegalArgumentException(
-                    "no trajectory below " + (corpus == null ? "those of Crab" : corpus) + " has an id like " + only);
+            throw new IllegalArgumentException("no trajectory " + (corpus == null ? "of Crab's own" : "below " + corpus)
+                    + " has an id like " + only);
         }
         return trajectories;
     }

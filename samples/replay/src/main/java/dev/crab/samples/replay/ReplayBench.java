@@ -107,8 +107,9 @@ public final class ReplayBench implements Callable<Integer> {
                 .setOut(new PrintWriter(out, true, StandardCharsets.UTF_8))
                 .setErr(new PrintWriter(err, true, StandardCharsets.UTF_8))
                 .setExecutionExceptionHandler((failure, commandLine, parsed) -> {
-                    err.println("bench: " + failure);
-                    return failure instanceof IllegalArgumentException ? 2 : 1;
+                    boolean misuse = failure instanceof IllegalArgumentException;
+                    err.println("bench: " + (misuse ? failure.getMessage() : failure.toString()));
+                    return misuse ? 2 : 1;
                 })
                 .execute(arguments);
     }

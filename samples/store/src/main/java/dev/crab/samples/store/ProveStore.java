@@ -97,6 +97,10 @@ public final class ProveStore implements Callable<Integer> {
     public Integer call() throws IOException {
         long chosen = seed == null ? ThreadLocalRandom.current().nextLong(1L << 40) : seed;
         List<String> rows = only.isEmpty() ? Report.rows() : only;
+        if (!Report.rows().containsAll(rows)) {
+            err.println("no such row: of " + rows + " there are only " + Report.rows());
+            return 2;
+        }
         Path data = CrabConfig.resolve().data();
         Path work = Files.createDirectories(data.resolve("proof-of-store"));
         List<Tally> tallies = new ArrayList<>(resume == null ? List.of() : Report.done(resume, chosen));
@@ -122,6 +126,7 @@ public final class ProveStore implements Callable<Integer> {
                 tally.mixes().forEach(mix -> out.println("        MIX " + mix));
             }
         }
+        out.println(report.holds() ? "no mix in any row" : "NOT as it should be: see above");
         return report.holds() ? 0 : 1;
     }
 
