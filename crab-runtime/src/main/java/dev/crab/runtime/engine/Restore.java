@@ -201,7 +201,7 @@ final class Restore {
         joining = null;
         try (CriuSession session = CriuCheckpointEngine.await(ready)) {
             session.restore(
-                    new RestoreRequest(images, place.root()),
+                    new RestoreRequest(images, place.mount()),
                     (phase, pid) -> {
                         init = pid > 0 ? pid : init;
                         if (phase == CriuPhase.SETUP_NAMESPACES) {
@@ -223,7 +223,7 @@ final class Restore {
             verifyNanos += System.nanoTime() - verifying;
             FaultPoints.reach("restore.verified");
             hook.beforeResume(new SandboxProcesses(
-                    init, place.cgroup(), place.networkNamespace(), place.root(), where.lower(), where.volume()));
+                    init, place.cgroup(), place.networkNamespace(), place.mount(), where.lower(), where.volume()));
             cgroup.thaw();
         } catch (IOException e) {
             throw CrabException.of(

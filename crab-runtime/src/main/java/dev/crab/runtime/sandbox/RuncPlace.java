@@ -45,17 +45,13 @@ final class RuncPlace implements SandboxFactory.Place {
     }
 
     @Override
-    public Path root() {
-        return files.merged();
-    }
-
-    @Override
-    public synchronized void mount() {
+    public synchronized Path mount() {
         try {
             if (!mounted) {
                 Mounts.overlay(lower, volume.upper(), volume.work(), files.merged());
                 mounted = true;
             }
+            return files.merged();
         } catch (IOException e) {
             throw CrabException.io("the root of sandbox " + id + " could not be mounted", e);
         }

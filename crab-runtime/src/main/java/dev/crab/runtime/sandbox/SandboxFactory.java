@@ -22,11 +22,12 @@ public interface SandboxFactory {
 
     /** A sandbox's place: everything around its processes. */
     interface Place extends AutoCloseable {
-        /** Host path of the overlay's mount. */
-        Path root();
-
-        /** Mounts the overlay; from here on the volume is in use. {@link #start} does it if nobody has. Idempotent. */
-        void mount();
+        /**
+         * Mounts the overlay; from here on the volume is in use. {@link #start} does it if nobody has. Idempotent.
+         *
+         * @return host path of the mount: the sandbox's root
+         */
+        Path mount();
 
         /** Directory in the cgroup v2 hierarchy. */
         Path cgroup();

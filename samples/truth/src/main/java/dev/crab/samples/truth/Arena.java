@@ -73,7 +73,7 @@ final class Arena implements AutoCloseable {
         Files.createDirectories(volume.work());
         this.place = factory.prepare(id, spec, volume);
         try {
-            NativeProgram.PUPPET.install(place.root());
+            NativeProgram.PUPPET.install(place.mount());
             this.sandbox = place.start();
         } catch (IOException | RuntimeException e) {
             place.close();
