@@ -13,8 +13,11 @@ import dev.crab.runtime.snapshot.Volume;
 import dev.crab.samples.common.RecordedSetup;
 import dev.crab.samples.common.Recording;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Consumer;
@@ -81,7 +84,24 @@ final class PlainPolicy implements Policy {
     }
 
     /** A new volume as the trajectory begins on it. Its set-up has been run once, and is a snapshot since. */
-    private synchronized Volume ground(Recording recording, String id) throws IOException {
+    private Volume ground(Recording recording, String id) throws IOException {
+        // Agents of other JVMs may be at the same trajectory; the lock is one of the whole host, and of one thread
+        // here.
+        synchronized (PlainPolicy.class) {
+            try (FileChannel file = FileChannel.open(
+                            store.data.root().resolve("replay.lock"),
+                            StandardOpenOption.CREATE,
+                            StandardOpenOption.WRITE);
+                    FileLock held = file.lock()) {
+                return groundWhile(held, recording, id);
+            }
+        }
+    }
+
+    private Volume groundWhile(FileLock held, Recording recording, String id) throws IOException {
+        if (!held.isValid()) {
+            throw new IOException("the lock of the trajectories' beginnings is lost");
+        }
         String name = store.ground(Integer.toHexString((recording.id() + recording.setup()).hashCode()));
         if (!store.snapshots.snapshots().contains(name)) {
             String making = name + ".making";
