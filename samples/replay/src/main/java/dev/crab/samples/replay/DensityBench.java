@@ -6,8 +6,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.samples.common.Json;
 import java.io.IOException;
 import java.io.PrintStream;
-import java.io.PrintWriter;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -19,7 +17,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
-import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -82,15 +79,7 @@ public final class DensityBench implements Callable<Integer> {
 
     /** The command, with its streams given; answers with the exit code. */
     static int run(PrintStream out, PrintStream err, String... arguments) {
-        return new CommandLine(new DensityBench(out, err))
-                .setOut(new PrintWriter(out, true, StandardCharsets.UTF_8))
-                .setErr(new PrintWriter(err, true, StandardCharsets.UTF_8))
-                .setExecutionExceptionHandler((failure, commandLine, parsed) -> {
-                    boolean misuse = failure instanceof IllegalArgumentException;
-                    err.println("bench: " + (misuse ? failure.getMessage() : failure.toString()));
-                    return misuse ? 2 : 1;
-                })
-                .execute(arguments);
+        return LabOptions.execute(new DensityBench(out, err), out, err, arguments);
     }
 
     @Override

@@ -2,11 +2,14 @@ package dev.crab.samples.replay;
 
 import java.io.IOException;
 import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
 import picocli.CommandLine.Option;
 
 /** What is replayed, in what, and how fast: options of all measurements here. */
@@ -43,6 +46,19 @@ final class LabOptions {
             paramLabel = "TO=FROM",
             description = "Put the files of directory FROM into the sandbox's directory TO before a set-up.")
     private Map<String, Path> copies = new LinkedHashMap<>();
+
+    /** Carries out a measurement's command line; answers with the exit code. What names nothing that there is takes one line. */
+    static int execute(Object command, PrintStream out, PrintStream err, String... arguments) {
+        return new CommandLine(command)
+                .setOut(new PrintWriter(out, true, StandardCharsets.UTF_8))
+                .setErr(new PrintWriter(err, true, StandardCharsets.UTF_8))
+                .setExecutionExceptionHandler((failure, commandLine, parsed) -> {
+                    boolean misuse = failure instanceof IllegalArgumentException;
+                    err.println("bench: " + (misuse ? failure.getMessage() : failure.toString()));
+                    return misuse ? 2 : 1;
+                })
+                .execute(arguments);
+    }
 
     double speed() {
         return speed;

@@ -14,7 +14,6 @@ import dev.crab.samples.common.RecordedSetup;
 import dev.crab.samples.common.Recording;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
-import java.nio.channels.FileLock;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -89,19 +88,14 @@ final class PlainPolicy implements Policy {
         // here.
         synchronized (PlainPolicy.class) {
             try (FileChannel file = FileChannel.open(
-                            store.data.root().resolve("replay.lock"),
-                            StandardOpenOption.CREATE,
-                            StandardOpenOption.WRITE);
-                    FileLock held = file.lock()) {
-                return groundWhile(held, recording, id);
+                    store.data.root().resolve("replay.lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
+                file.lock(); // until the file is closed
+                return lockedGround(recording, id);
             }
         }
     }
 
-    private Volume groundWhile(FileLock held, Recording recording, String id) throws IOException {
-        if (!held.isValid()) {
-            throw new IOException("the lock of the trajectories' beginnings is lost");
-        }
+    private Volume lockedGround(Recording recording, String id) throws IOException {
         String name = store.ground(Integer.toHexString((recording.id() + recording.setup()).hashCode()));
         if (!store.snapshots.snapshots().contains(name)) {
             String making = name + ".making";

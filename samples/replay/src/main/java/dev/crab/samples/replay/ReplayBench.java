@@ -3,8 +3,6 @@ package dev.crab.samples.replay;
 import dev.crab.samples.common.Json;
 import java.io.IOException;
 import java.io.PrintStream;
-import java.io.PrintWriter;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -12,7 +10,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
-import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -103,15 +100,7 @@ public final class ReplayBench implements Callable<Integer> {
 
     /** The command, with its streams given; answers with the exit code. */
     static int run(PrintStream out, PrintStream err, String... arguments) {
-        return new CommandLine(new ReplayBench(out, err))
-                .setOut(new PrintWriter(out, true, StandardCharsets.UTF_8))
-                .setErr(new PrintWriter(err, true, StandardCharsets.UTF_8))
-                .setExecutionExceptionHandler((failure, commandLine, parsed) -> {
-                    boolean misuse = failure instanceof IllegalArgumentException;
-                    err.println("bench: " + (misuse ? failure.getMessage() : failure.toString()));
-                    return misuse ? 2 : 1;
-                })
-                .execute(arguments);
+        return LabOptions.execute(new ReplayBench(out, err), out, err, arguments);
     }
 
     @Override
