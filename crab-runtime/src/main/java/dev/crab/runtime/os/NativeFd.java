@@ -1,6 +1,7 @@
 package dev.crab.runtime.os;
 
 import com.sun.jna.LastErrorException;
+import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** A file descriptor that closes once. Thread-safe. */
@@ -18,6 +19,11 @@ public final class NativeFd implements AutoCloseable {
             throw new IllegalStateException("descriptor is closed");
         }
         return number;
+    }
+
+    /** A path that leads to what the descriptor is open on, in this process and as long as it is open. */
+    public Path path() {
+        return Path.of("/proc/self/fd/" + number());
     }
 
     /** Gives the number away: whoever takes it closes it. */

@@ -1,5 +1,6 @@
 package dev.crab.runtime.os;
 
+import com.sun.jna.LastErrorException;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import java.io.FileInputStream;
@@ -7,6 +8,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -51,6 +53,47 @@ public final class OwnFiles {
             requireFile(file);
         } catch (NoSuchFileException e) {
             // Nothing, which will do.
+        }
+    }
+
+    /**
+     * Makes an empty file of mode 0600, unless it is there.
+     *
+     * @throws UnfitException if there is something else, a link to a file included
+     */
+    public static void make(Path file) throws IOException {
+        try {
+            Files.createFile(file, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+        } catch (FileAlreadyExistsException e) {
+            requireFileOrNothing(file); // nothing: removed just now
+        }
+    }
+
+    /**
+     * Refers to the file that has that name now ({@code O_PATH}), so that it stays itself whatever becomes of the name: {@link
+     * NativeFd#path} opens it. POSIX record locks of the file do not end with the descriptor.
+     *
+     * @throws NoSuchFileException if there is nothing of that name
+     * @throws UnfitException if it is no regular file
+     */
+    public static NativeFd pin(Path file) throws IOException {
+        NativeFd pin;
+        try {
+            pin = new NativeFd(LibC.C.open(file.toString(), LibC.O_PATH | LibC.O_NOFOLLOW | LibC.O_CLOEXEC, 0));
+        } catch (LastErrorException e) {
+            throw e.getErrorCode() == LibC.ENOENT
+                    ? new NoSuchFileException(file.toString())
+                    : Errno.of(file.toString(), e);
+        }
+        try {
+            BasicFileAttributes found = Files.readAttributes(pin.path(), BasicFileAttributes.class);
+            if (!found.isRegularFile()) {
+                throw new UnfitException(file, "it is no plain file, but " + kind(found));
+            }
+            return pin;
+        } catch (IOException | RuntimeException e) {
+            pin.close();
+            throw e;
         }
     }
 

@@ -72,7 +72,7 @@ public final class PeerProcess implements AutoCloseable {
     public record BoundFile(long device, long inode, int links) {
         /** What a descriptor of this process's leads to. */
         public static BoundFile of(NativeFd file) throws IOException {
-            Path path = Path.of("/proc/self/fd/" + file.number());
+            Path path = file.path();
             return new BoundFile(
                     (long) Files.getAttribute(path, "unix:dev"), (long) Files.getAttribute(path, "unix:ino"), (int)
                             Files.getAttribute(path, "unix:nlink"));

@@ -238,12 +238,7 @@ public final class RootedTree implements AutoCloseable {
     public boolean sameContent(String path, RootedTree other) {
         try (NativeFd mine = open(path, LibC.O_RDONLY | O_NONBLOCK);
                 NativeFd theirs = other.open(path, LibC.O_RDONLY | O_NONBLOCK)) {
-            return mine != null
-                    && theirs != null
-                    && Files.mismatch(
-                                    Path.of("/proc/self/fd/" + mine.number()),
-                                    Path.of("/proc/self/fd/" + theirs.number()))
-                            < 0;
+            return mine != null && theirs != null && Files.mismatch(mine.path(), theirs.path()) < 0;
         } catch (IOException e) {
             return false;
         }
@@ -256,7 +251,7 @@ public final class RootedTree implements AutoCloseable {
                 return "";
             }
             MessageDigest digest = sha256();
-            digest.update(Files.readAllBytes(Path.of("/proc/self/fd/" + file.number())));
+            digest.update(Files.readAllBytes(file.path()));
             return HexFormat.of().formatHex(digest.digest());
         } catch (IOException e) {
             return "";

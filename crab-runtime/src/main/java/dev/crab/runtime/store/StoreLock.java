@@ -3,6 +3,7 @@ package dev.crab.runtime.store;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
+import dev.crab.runtime.os.NativeFd;
 import dev.crab.runtime.os.OwnFiles;
 import dev.crab.runtime.os.ProcFs;
 import java.io.IOException;
@@ -16,12 +17,9 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.BasicFileAttributes;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.OptionalLong;
-import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -119,16 +117,18 @@ public final class StoreLock implements AutoCloseable {
 
     /** Null if the file that was locked is not, or may not be, the one of that name: it was removed with its session meanwhile. */
     private static @Nullable StoreLock open(Path file, String session, Object key) throws IOException {
-        OwnFiles.requireFileOrNothing(file);
-        Object before = inode(file);
-        FileChannel channel = FileChannel.open(
-                file,
-                Set.of(
-                        StandardOpenOption.CREATE,
-                        StandardOpenOption.READ,
-                        StandardOpenOption.WRITE,
-                        LinkOption.NOFOLLOW_LINKS),
-                PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+        OwnFiles.make(file);
+        // Pinned: as long as the inode is referred to, no other file gets its number, so that equal numbers mean one
+        // file. The channel must lead to that inode, not to what the name means by then.
+        try (NativeFd pin = OwnFiles.pin(file)) {
+            return open(file, pin, session, key);
+        } catch (NoSuchFileException e) {
+            return null;
+        }
+    }
+
+    private static @Nullable StoreLock open(Path file, NativeFd pin, String session, Object key) throws IOException {
+        FileChannel channel = FileChannel.open(pin.path(), StandardOpenOption.READ, StandardOpenOption.WRITE);
         boolean held = false;
         try {
             FileLock lock = tryLock(channel);
@@ -136,9 +136,7 @@ public final class StoreLock implements AutoCloseable {
                 long owner = recordedOwner(channel);
                 throw locked(session, owner > 0 ? "process " + owner + " has it open" : "another process has it open");
             }
-            // An inode that is open here is nobody else's: if the name still leads to the one from before, it is this
-            // one.
-            if (before == null || !before.equals(inode(file))) {
+            if (!Files.isSameFile(pin.path(), file)) {
                 return null;
             }
             long pid = ProcessHandle.current().pid();
@@ -155,15 +153,6 @@ public final class StoreLock implements AutoCloseable {
             if (!held) {
                 channel.close();
             }
-        }
-    }
-
-    private static @Nullable Object inode(Path file) throws IOException {
-        try {
-            return Files.readAttributes(file, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
-                    .fileKey();
-        } catch (NoSuchFileException e) {
-            return null;
         }
     }
 
