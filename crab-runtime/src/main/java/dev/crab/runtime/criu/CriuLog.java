@@ -10,12 +10,17 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /** Picks the evidence out of CRIU's log. */
 final class CriuLog {
     static final String NAME = "criu.log";
 
     private static final Pattern TIME = Pattern.compile("^\\(\\d+\\.\\d+\\) *");
+
+    /** CRIU says so where root lacks CAP_SYS_RESOURCE, and goes on. */
+    private static final String HARMLESS = "Can't setup RLIMIT_NOFILE for self";
+
     private static final int BEFORE = 3;
     private static final int AFTER = 1;
     private static final int MAX_LINES = 40;
@@ -37,11 +42,20 @@ final class CriuLog {
         return excerpt(lines);
     }
 
+    /** Without the parts that are true of every run here; empty if nothing else is said. */
+    static String message(String said) {
+        return said.lines()
+                .filter(line -> !line.contains(HARMLESS))
+                .map(String::strip)
+                .filter(line -> !line.isEmpty())
+                .collect(Collectors.joining("; "));
+    }
+
     static String excerpt(List<String> lines) {
         boolean[] wanted = new boolean[lines.size()];
         boolean any = false;
         for (int i = 0; i < lines.size(); i++) {
-            if (lines.get(i).contains("Error (")) {
+            if (lines.get(i).contains("Error (") && !lines.get(i).contains(HARMLESS)) {
                 any = true;
                 for (int j = Math.max(0, i - BEFORE); j <= Math.min(lines.size() - 1, i + AFTER); j++) {
                     wanted[j] = true;

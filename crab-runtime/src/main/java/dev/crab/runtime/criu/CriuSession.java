@@ -212,11 +212,14 @@ public final class CriuSession implements AutoCloseable {
             } else {
                 throw new CriuFailure(
                         CriuFailure.Kind.REFUSED,
-                        "CRIU " + what + " failed (error " + response.getCrErrno()
-                                + (response.hasCrErrmsg() ? ", " + response.getCrErrmsg() : "") + "):\n"
-                                + CriuLog.errors(log));
+                        "CRIU " + what + " failed (" + said(response) + "):\n" + CriuLog.errors(log));
             }
         }
+    }
+
+    private static String said(Rpc.Response response) {
+        String message = CriuLog.message(response.getCrErrmsg());
+        return message.isEmpty() ? "error " + response.getCrErrno() : message;
     }
 
     private static @Nullable RuntimeException notify(Rpc.Notification notification, CriuNotify notify) {

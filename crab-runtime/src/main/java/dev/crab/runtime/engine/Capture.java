@@ -32,10 +32,6 @@ import org.slf4j.LoggerFactory;
 final class Capture {
     private static final Logger LOG = LoggerFactory.getLogger(Capture.class);
 
-    /** Where CRIU looks for the file behind an inotify watch; it looks only if there is one. */
-    private static final List<String> WATCH_PATHS =
-            List.of("/root", "/home", "/srv", "/tmp", "/opt", "/var", "/etc", "/usr/local");
-
     /** CRIU's image that names the files which it had to find another way to than their name. */
     private static final String REMAPPED = "remap-fpath.img";
 
@@ -197,7 +193,8 @@ final class Capture {
         Cgroup cgroup = cgroup();
         boolean dumped = false;
         try (CriuSession session = criu.session(processes.networkNamespace())) {
-            DumpRequest request = new DumpRequest(processes.initPid(), images, processes.cgroup(), WATCH_PATHS);
+            int init = processes.initPid();
+            DumpRequest request = new DumpRequest(init, images, processes.cgroup(), WatchPaths.of(init));
             session.dump(
                     request,
                     (phase, pid) -> {
@@ -220,7 +217,7 @@ final class Capture {
             Captured.Dump dump = new Captured.Dump(images, table);
             return new Captured(plan, taken, dump, survivors, takenAt, end - begin, end - frozenSince);
         } catch (IOException e) {
-            throw failed("it could not be thawed: " + e, e);
+            throw failed("its root cannot be read, or it could not be thawed: " + e, e);
         } finally {
             criu.refill(processes.networkNamespace());
             if (!dumped) {

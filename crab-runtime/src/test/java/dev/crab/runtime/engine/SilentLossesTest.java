@@ -10,6 +10,7 @@ import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.inspector.Effect;
 import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
 import java.io.IOException;
+import java.util.List;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -93,6 +94,16 @@ class SilentLossesTest {
         refused("has not read all events");
         run(sandbox, "kill -USR1 $(cat /root/ready); until [ -e /root/read ]; do sleep 0.01; done");
         captured();
+    }
+
+    @Test
+    void watchedDirectory_isFoundWhereverItIs() {
+        for (String directory : List.of("/app/in", "/data", "/run/here", "/usr/share/perl5", "/")) {
+            run(sandbox, "mkdir -p " + directory + "; rm -f /root/ready");
+            run(sandbox, WATCHER.replace("b'/srv'", "b'" + directory + "'"));
+            captured();
+            run(sandbox, "kill $(cat /root/ready)");
+        }
     }
 
     @Test

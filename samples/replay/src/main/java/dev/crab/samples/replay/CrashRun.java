@@ -24,7 +24,7 @@ final class CrashRun {
     private static final long COMMIT_SECONDS = 120;
 
     /** What Crab logs where a turn cannot be committed; the agent is told so only when it wants to go on. */
-    private static final Pattern REFUSED = Pattern.compile("is not committed: (.*(\n\\(.*)*)");
+    private static final Pattern REFUSED = Pattern.compile("is not committed: (.*?)\\. Cure: ", Pattern.DOTALL);
 
     /** How far apart the two looks at a sandbox are that tell what moves by itself. */
     private static final long MOVE_MILLIS = 1100;
