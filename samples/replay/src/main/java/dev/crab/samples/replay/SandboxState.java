@@ -85,10 +85,10 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
             Task there = back.processes.get(pid);
             if (here == null || there == null || !here.what.equals(there.what)) {
                 boolean goesByItself = here == null
-                        ? there != null && there.parent != 1 && processes.containsKey(there.parent)
+                        ? there != null && back.isBelowOneOf(this, there)
                         : !here.equals(later.processes.get(pid))
                                 || (there == null
-                                        && (later.bringsForth(here.parent, this) || back.hasAnother(here, this)));
+                                        && (isBelowABusyOne(here, later, back) || back.hasAnother(here, this)));
                 (goesByItself ? moved : wrong)
                         .add("process " + pid + ": " + (here == null ? "none" : here.what) + " -> "
                                 + (there == null ? "none" : there.what));
@@ -105,19 +105,40 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
                                 && entry.getValue().what.equals(task.what));
     }
 
-    /** Whether a process had children in only one of two states. */
-    private boolean bringsForth(int parent, SandboxState earlier) {
-        return parent != 1 && !children(parent).equals(earlier.children(parent));
+    /** Whether one of a process's ancestors here, other than pid 1, is there as well: somebody who lives on has brought it forth. */
+    private boolean isBelowOneOf(SandboxState there, Task task) {
+        return ancestors(task).stream().anyMatch(pid -> there.processes.containsKey(pid));
     }
 
-    private TreeSet<Integer> children(int parent) {
-        TreeSet<Integer> children = new TreeSet<>();
+    /** Whether an ancestor that lives on had other descendants a while later, or has others now: it brings forth and reaps by itself. */
+    private boolean isBelowABusyOne(Task task, SandboxState later, SandboxState back) {
+        return ancestors(task).stream()
+                .filter(pid -> back.processes.containsKey(pid))
+                .anyMatch(ancestor -> !descendants(ancestor).equals(later.descendants(ancestor))
+                        || !descendants(ancestor).containsAll(back.descendants(ancestor)));
+    }
+
+    /** Pids from the parent upwards, without that of pid 1. */
+    private List<Integer> ancestors(Task task) {
+        List<Integer> ancestors = new ArrayList<>();
+        int pid = task.parent;
+        for (Task above = processes.get(pid);
+                pid > 1 && above != null && !ancestors.contains(pid);
+                above = processes.get(pid)) {
+            ancestors.add(pid);
+            pid = above.parent;
+        }
+        return ancestors;
+    }
+
+    private TreeSet<Integer> descendants(int ancestor) {
+        TreeSet<Integer> descendants = new TreeSet<>();
         processes.forEach((pid, task) -> {
-            if (task.parent == parent) {
-                children.add(pid);
+            if (ancestors(task).contains(ancestor)) {
+                descendants.add(pid);
             }
         });
-        return children;
+        return descendants;
     }
 
     private static boolean isNew(@Nullable Entry entry, long since) {

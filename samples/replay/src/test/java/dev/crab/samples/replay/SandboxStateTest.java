@@ -91,4 +91,30 @@ class SandboxStateTest {
                 .as("a child that would have stayed")
                 .hasSize(1);
     }
+
+    @Test
+    void aBuildThatGoesOn_hasOtherCompilersDeepBelowIt_butMustNotLoseThemAll() {
+        Task make = new Task("parent 1: make", 1, 2);
+        Task shell = new Task("parent 9: sh", 9, 3);
+        Task otherShell = new Task("parent 9: sh b", 9, 4);
+        Task compiler = new Task("parent 20: cc1 a.c", 20, 3);
+        Task otherCompiler = new Task("parent 30: cc1 b.c", 30, 4);
+        SandboxState then = state(Map.of(), Map.of(1, INIT, 9, make, 20, shell, 21, compiler));
+        SandboxState later = state(Map.of(), Map.of(1, INIT, 9, make, 20, shell));
+        SandboxState back = state(Map.of(), Map.of(1, INIT, 9, make, 30, otherShell, 31, otherCompiler));
+
+        assertThat(compare(then, then, back).wrong()).isEmpty();
+        assertThat(compare(then, later, state(Map.of(), Map.of(1, INIT, 9, make)))
+                        .wrong())
+                .as("reaped while it was watched")
+                .isEmpty();
+        assertThat(compare(then, then, state(Map.of(), Map.of(1, INIT, 9, make)))
+                        .wrong())
+                .as("nobody was seen to reap them")
+                .hasSize(2);
+        assertThat(compare(then, then, state(Map.of(), Map.of(1, INIT, 40, make, 50, new Task("parent 40: sh", 40, 3))))
+                        .wrong())
+                .as("another make")
+                .hasSize(5);
+    }
 }
