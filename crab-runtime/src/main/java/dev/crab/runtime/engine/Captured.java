@@ -2,6 +2,10 @@ package dev.crab.runtime.engine;
 
 import dev.crab.runtime.snapshot.Snapshot;
 import dev.crab.runtime.store.ProcessEntry;
+import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.List;
@@ -64,6 +68,26 @@ public final class Captured {
     /** The part of it, in nanoseconds, in which the sandbox was held still; 0 where only pid 1 ran. */
     public long freezeNanos() {
         return freezeNanos;
+    }
+
+    /**
+     * Bytes that CRIU wrote for it, before anything was compressed or left out; 0 without a dump.
+     *
+     * @throws IOException if it was persisted or discarded meanwhile
+     */
+    public long imageBytes() throws IOException {
+        if (dump == null) {
+            return 0;
+        }
+        long bytes = 0;
+        try (DirectoryStream<Path> images = Files.newDirectoryStream(dump.images(), "*.img")) {
+            for (Path image : images) {
+                bytes += Files.size(image);
+            }
+        } catch (DirectoryIteratorException e) {
+            throw e.getCause();
+        }
+        return bytes;
     }
 
     CheckpointPlan plan() {

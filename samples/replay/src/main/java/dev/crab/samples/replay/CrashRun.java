@@ -9,7 +9,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -22,9 +21,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class CrashRun {
     private static final long COMMIT_SECONDS = 120;
-
-    /** What Crab logs where a turn cannot be committed; the agent is told so only when it wants to go on. */
-    private static final Pattern REFUSED = Pattern.compile("is not committed: (.*?)\\. Cure: ", Pattern.DOTALL);
 
     /** How far apart the two looks at a sandbox are that tell what moves by itself. */
     private static final long MOVE_MILLIS = 1100;
@@ -120,9 +116,9 @@ final class CrashRun {
     private void awaitSaved(int turn) throws IOException, InterruptedException {
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(COMMIT_SECONDS);
         while (saves() && lab.saved(policy, victim.name()) < turn) {
-            Matcher refused = REFUSED.matcher(victim.log());
-            if (refused.find()) {
-                throw new IOException("refused to save turn " + turn + ": " + refused.group(1));
+            Refusal refused = Refusal.in(victim.log()).orElse(null);
+            if (refused != null) {
+                throw refused;
             }
             if (System.nanoTime() > deadline) {
                 throw new IOException("turn " + turn + " is not saved after " + COMMIT_SECONDS + " s" + victim.log());

@@ -149,6 +149,10 @@ final class MeasuredRun {
             }
             return results;
         } catch (IOException e) {
+            Refusal refused = Refusal.in(String.valueOf(e.getMessage())).orElse(null);
+            if (refused != null) {
+                throw refused;
+            }
             throw new IOException(e.getMessage() + (Files.exists(log) ? "\n" + Files.readString(log) : ""), e);
         } finally {
             for (AgentPlan.Agent plan : plans) {

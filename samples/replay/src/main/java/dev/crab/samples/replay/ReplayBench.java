@@ -27,7 +27,7 @@ import picocli.CommandLine.Option;
         exitCodeListHeading = "Exit codes:%n",
         exitCodeList = {
             "0:every run came to its end, and crab came back right from every crash",
-            "1:a run failed, or crab came back wrong",
+            "1:a run failed or could not be saved, or crab came back wrong",
             "2:wrong usage"
         })
 public final class ReplayBench implements Callable<Integer> {
@@ -154,6 +154,8 @@ public final class ReplayBench implements Callable<Integer> {
                     lab.say("run " + run + ", " + policy + ": " + names(batch));
                     try {
                         results.addMeasured(new MeasuredRun(lab, policy).run(batch, run, options.staggerMillis()));
+                    } catch (Refusal e) {
+                        results.refused(names(batch) + " with " + policy + ": " + e.getMessage());
                     } catch (IOException e) {
                         results.failed(String.valueOf(e.getMessage()));
                     }
@@ -179,6 +181,9 @@ public final class ReplayBench implements Callable<Integer> {
                         CrashRun run = new CrashRun(lab, policy, trajectory, plan, stops);
                         try {
                             run.run();
+                        } catch (Refusal e) {
+                            failure = ", then refused";
+                            results.refused(trajectory.id() + " with " + policy + ": " + e.getMessage());
                         } catch (IOException e) {
                             failure = ", then " + e.getMessage();
                             results.failed(trajectory.id() + " with " + policy + ", killed at " + plan.label() + ": "

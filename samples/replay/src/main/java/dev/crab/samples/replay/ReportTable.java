@@ -22,6 +22,7 @@ final class ReportTable {
         recovery(json, lines);
         cost(json, lines);
         json.path("notes").forEach(note -> lines.add(note.asText()));
+        json.path("refusals").forEach(refusal -> lines.add("REFUSED: " + refusal.asText()));
         json.path("failures").forEach(failure -> lines.add("FAILED: " + failure.asText()));
         mistakes(json, lines);
         return lines;
@@ -73,17 +74,23 @@ final class ReportTable {
             "skipped",
             "kB/turn",
             "of full",
+            "of images",
             "wall/none",
             "min..max",
+            "CPU ms/turn",
+            "peak MB"
+        });
+        List<String[]> times = new ArrayList<>();
+        times.add(new String[] {
+            "policy",
+            "category",
             "exposed ms p50",
             "p95",
             "p99",
             "of task p95",
             "capture ms p50",
             "freeze",
-            "persist",
-            "CPU ms/turn",
-            "peak MB"
+            "persist"
         });
         for (JsonNode summary : json.path("summaries")) {
             JsonNode cost = summary.path("cost");
@@ -100,15 +107,9 @@ final class ReportTable {
                                     / 1000
                                     / Math.max(1, cost.path("turns").asInt())),
                     percent(cost.path("bytesOverFull"), 1),
+                    percent(cost.path("bytesOverImages"), 1),
                     number(cost.path("wallOverNone"), 4),
                     each.isMissingNode() ? "" : number(each.path("min"), 3) + ".." + number(each.path("max"), 3),
-                    number(cost.path("exposedMillis").path("median"), 1),
-                    number(cost.path("exposedMillis").path("p95"), 1),
-                    number(cost.path("exposedMillis").path("p99"), 1),
-                    percent(cost.path("exposedShare").path("p95"), 2),
-                    number(cost.path("captureMillis").path("median"), 1),
-                    number(cost.path("freezeMillis").path("median"), 1),
-                    number(cost.path("persistMillis").path("median"), 1),
                     format(
                             1,
                             cost.path("jvmCpuMillisPerTurn").asDouble()
@@ -119,9 +120,21 @@ final class ReportTable {
                                             + cost.path("sandboxPeakBytes").asDouble())
                                     / 1e6)
                 });
+                times.add(new String[] {
+                    summary.path("policy").asText(),
+                    summary.path("category").asText(),
+                    number(cost.path("exposedMillis").path("median"), 1),
+                    number(cost.path("exposedMillis").path("p95"), 1),
+                    number(cost.path("exposedMillis").path("p99"), 1),
+                    percent(cost.path("exposedShare").path("p95"), 2),
+                    number(cost.path("captureMillis").path("median"), 1),
+                    number(cost.path("freezeMillis").path("median"), 1),
+                    number(cost.path("persistMillis").path("median"), 1)
+                });
             }
         }
         add(lines, "Cost of undisturbed runs", rows);
+        add(lines, "What a turn's saving took in them", times);
     }
 
     private static void mistakes(JsonNode json, List<String> lines) {

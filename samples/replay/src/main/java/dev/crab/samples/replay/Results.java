@@ -19,6 +19,7 @@ final class Results {
     private final List<Measured> measured = new ArrayList<>();
     private final List<Crash> crashes = new ArrayList<>();
     private final List<String> notes = new ArrayList<>();
+    private final List<String> refusals = new ArrayList<>();
     private final List<String> failures = new ArrayList<>();
 
     /** None yet, with the policies in the order in which they are told of. */
@@ -43,6 +44,11 @@ final class Results {
         notes.add(line);
     }
 
+    /** A run that ended because a turn of it could not be saved, with the reason; what it was before that counts. */
+    void refused(String line) {
+        refusals.add(line);
+    }
+
     /** A run that did not come to its end, and is in no figure. */
     void failed(String line) {
         failures.add(line);
@@ -51,6 +57,7 @@ final class Results {
     /** Whether every run came to its end and Crab, where it was looked at, came back right from every crash. */
     boolean isClean() {
         return failures.isEmpty()
+                && refusals.isEmpty()
                 && crashes.stream().allMatch(crash -> !crash.policy().equals(Policies.CRAB) || crash.correct());
     }
 
@@ -68,6 +75,7 @@ final class Results {
             categories.forEach(category -> summaries.add(summary(policy, category)));
         }
         root.set("notes", Json.tree(notes));
+        root.set("refusals", Json.tree(refusals));
         root.set("failures", Json.tree(failures));
         root.set("measured", Json.tree(measured));
         ArrayNode list = root.putArray("crashes");

@@ -68,7 +68,8 @@ final class Saving {
         store.snapshots.makeDurable(snapshot);
         save(new PlainStore.Saved(turn, id, null));
         long end = System.nanoTime();
-        return new TurnRow(turn, "", "FILES", chatBytes(), 0, taken - begin, 0, end - taken, end - begin);
+        long chat = chatBytes();
+        return new TurnRow(turn, "", "FILES", chat, chat, 0, taken - begin, 0, end - taken, end - begin);
     }
 
     private TurnRow everything(int turn) {
@@ -88,6 +89,7 @@ final class Saving {
             @Override
             public void taken() {}
         });
+        long images = imageBytes(captured);
         long begin = System.nanoTime();
         Persisted persisted = dumps.persist(captured, turn);
         PlainStore.Saved saved = new PlainStore.Saved(turn, id, persisted.image());
@@ -98,11 +100,20 @@ final class Saving {
                 "",
                 "PROCESSES_AND_FILES",
                 persisted.bytesWritten() + chatBytes(),
+                images + chatBytes(),
                 0,
                 captured.captureNanos(),
                 captured.freezeNanos(),
                 System.nanoTime() - begin,
                 0);
+    }
+
+    private static long imageBytes(Captured captured) {
+        try {
+            return captured.imageBytes();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     private void save(PlainStore.Saved saved) {

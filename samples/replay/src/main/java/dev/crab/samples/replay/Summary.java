@@ -87,9 +87,8 @@ final class Summary {
         node.put("skippedShare", (double) saved.path("NOTHING").asInt() / Math.max(1, turns.size()));
         long bytes = bytes(runs);
         node.put("bytes", bytes);
-        if (!full.isEmpty()) {
-            node.put("bytesOverFull", (double) bytes / Math.max(1, bytes(full)));
-        }
+        node.put("plainBytes", runs.stream().mapToLong(run -> sum(run, TurnRow::plain)).sum());
+        traffic(node, runs, full);
         ratios(node, runs, none);
         quantiles(node, "exposedMillis", millis(turns, TurnRow::exposed));
         quantiles(
@@ -118,10 +117,37 @@ final class Summary {
                 runs.stream().mapToLong(Measured::sandboxPeak).max().orElse(0));
     }
 
+    /** What was written beside what whole dumps come to, compressed and as CRIU makes them; of the runs that both policies ended. */
+    private static void traffic(ObjectNode node, List<Measured> runs, List<Measured> full) {
+        Map<String, Measured> others = byKey(full);
+        List<Measured> paired =
+                runs.stream().filter(run -> others.containsKey(key(run))).toList();
+        if (paired.isEmpty()) {
+            return;
+        }
+        List<Measured> beside =
+                paired.stream().map(run -> others.get(key(run))).toList();
+        double bytes = bytes(paired);
+        node.put("bytesOverFull", bytes / Math.max(1, bytes(beside)));
+        node.put(
+                "bytesOverImages",
+                bytes
+                        / Math.max(
+                                1,
+                                beside.stream()
+                                        .mapToLong(run -> sum(run, TurnRow::plain))
+                                        .sum()));
+    }
+
+    private static Map<String, Measured> byKey(List<Measured> runs) {
+        Map<String, Measured> byKey = new HashMap<>();
+        runs.forEach(run -> byKey.put(key(run), run));
+        return byKey;
+    }
+
     /** Each run beside the one of the same trajectory and repetition without protection. */
     private static void ratios(ObjectNode node, List<Measured> runs, List<Measured> none) {
-        Map<String, Measured> others = new HashMap<>();
-        none.forEach(run -> others.put(key(run), run));
+        Map<String, Measured> others = byKey(none);
         long own = 0;
         long other = 0;
         List<Double> each = new ArrayList<>();

@@ -9,6 +9,7 @@ import dev.crab.overlap.TurnReport;
  * @param effect what it did to the sandbox, where the policy asks; else empty
  * @param saved NOTHING, FILES or PROCESSES_AND_FILES
  * @param bytes written to the store for it
+ * @param plain what would have been written had CRIU's images been kept as they are; where none were made, as {@code bytes}
  * @param window how long the LLM call was in flight that began at its end
  * @param capture from its end until the sandbox ran freely again
  * @param freeze the part of it in which the sandbox was held still
@@ -20,6 +21,7 @@ record TurnRow(
         String effect,
         String saved,
         long bytes,
+        long plain,
         long window,
         long capture,
         long freeze,
@@ -32,6 +34,7 @@ record TurnRow(
                 report.effect().name(),
                 report.saved().name(),
                 report.bytes(),
+                report.bytes(),
                 report.windowNanos(),
                 report.captureNanos(),
                 report.freezeNanos(),
@@ -41,10 +44,10 @@ record TurnRow(
 
     /** A turn for which nothing was done. */
     static TurnRow unsaved(int turn, long window) {
-        return new TurnRow(turn, "", "NOTHING", 0, window, 0, 0, 0, 0);
+        return new TurnRow(turn, "", "NOTHING", 0, 0, window, 0, 0, 0, 0);
     }
 
     TurnRow within(long llmCall, long waitedFor) {
-        return new TurnRow(turn, effect, saved, bytes, llmCall, capture, freeze, persist, waitedFor);
+        return new TurnRow(turn, effect, saved, bytes, plain, llmCall, capture, freeze, persist, waitedFor);
     }
 }

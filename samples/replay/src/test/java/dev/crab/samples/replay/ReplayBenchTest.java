@@ -104,6 +104,10 @@ class ReplayBenchTest {
         JsonNode crab = found.path("summaries").path(4);
         assertThat(crab.path("policy").asText()).isEqualTo("crab");
         assertThat(crab.at("/cost/skippedShare").asDouble()).isEqualTo(1);
-        assertThat(crab.at("/cost/bytesOverFull").asDouble()).isBetween(0.0, 0.5);
+        double overFull = crab.at("/cost/bytesOverFull").asDouble();
+        assertThat(overFull).isBetween(0.0, 0.5);
+        assertThat(crab.at("/cost/bytesOverImages").asDouble())
+                .as("images that are neither compressed nor shared")
+                .isBetween(0.0, overFull);
     }
 }

@@ -53,6 +53,7 @@ class ReportPageTest {
                             "FULL",
                             "PROCESSES_AND_FILES",
                             70_000,
+                            500_000,
                             3_000_000_000L,
                             30_000_000,
                             20_000_000,
