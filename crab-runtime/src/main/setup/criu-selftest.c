@@ -16,7 +16,7 @@
  *       an established TCP connection to itself         reads lines, answers with its own secret
  *       listening unix socket with a path
  *       unix socket pair with bytes in flight
- *       pty master  ------------------------------->
+ *       pty master  ------------------------------->      another user, as a server's worker is
  *
  * Both keep a secret in memory that came from the kernel's random source, that no file and no argument holds, and
  * that counts the questions answered. A right answer after the restore therefore proves that the memory came
@@ -29,6 +29,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/if.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -54,6 +55,7 @@
 #define PORT 4711 /* in a private net namespace nobody else can hold it */
 #define INSIDE "--in-private-namespaces"
 #define IN_FLIGHT "in flight"
+#define OTHER_USER 65534
 
 enum { WORKS = 0, BROKEN = 1, IMPOSSIBLE = 2 };
 
@@ -134,6 +136,10 @@ static void echo(const char *slave)
 		need(dup2(tty, fd) == fd, "dup2");
 	for (int fd = 3; fd < 64; fd++)
 		close(fd);
+	/* Not root any longer: root without CAP_SYS_RESOURCE may not ask for the limits of another user's process. */
+	need((setgroups(0, NULL) == 0 && setresgid(OTHER_USER, OTHER_USER, OTHER_USER) == 0 &&
+	      setresuid(OTHER_USER, OTHER_USER, OTHER_USER) == 0) || errno == EINVAL || errno == EPERM,
+	     "another user"); /* a user namespace may have no other */
 	fill(&secret);
 	while (fgets(question, sizeof(question), stdin)) {
 		printf("echo %llx %llu\n", secret.value, ++secret.asked);

@@ -33,7 +33,6 @@ final class HostChecks {
             "proc", "sysfs", "cgroup", "cgroup2", "debugfs", "tracefs", "devtmpfs", "bpf", "securityfs", "configfs");
 
     private static final int CAP_SYS_ADMIN = 21;
-    private static final int CAP_SYS_RESOURCE = 24;
     private static final long ROOM_BYTES = 1L << 30;
     private static final String SETUP = "run ./crab setup";
 
@@ -87,14 +86,8 @@ final class HostChecks {
         String uid = status("Uid").split("\\s+", -1)[1];
         long capabilities = Long.parseUnsignedLong(status("CapEff"), 16);
         boolean admin = (capabilities & 1L << CAP_SYS_ADMIN) != 0;
-        if (uid.equals("0") && admin && (capabilities & 1L << CAP_SYS_RESOURCE) == 0) {
-            return warning(
-                    "privileges",
-                    "root with CAP_SYS_ADMIN, but without CAP_SYS_RESOURCE: sandboxes with processes of several users cannot be dumped",
-                    "give it CAP_SYS_RESOURCE, too");
-        }
         return uid.equals("0") && admin
-                ? ok("privileges", "root with CAP_SYS_ADMIN and CAP_SYS_RESOURCE")
+                ? ok("privileges", "root with CAP_SYS_ADMIN")
                 : missing(
                         "privileges",
                         uid.equals("0") ? "root, but without CAP_SYS_ADMIN" : "not root (user " + uid + ")",

@@ -7,14 +7,12 @@ import java.util.Objects;
 /**
  * Why a program is known not to come through. Immutable.
  *
- * @param when on which hosts
  * @param code how Crab refuses
  * @param says a part of the reason that Crab gives
  * @param why for reading
  */
-record Limit(HostCondition when, ErrorCode code, String says, String why) {
+record Limit(ErrorCode code, String says, String why) {
     Limit {
-        Objects.requireNonNull(when, "when");
         Objects.requireNonNull(code, "code");
         Objects.requireNonNull(says, "says");
         Objects.requireNonNull(why, "why");

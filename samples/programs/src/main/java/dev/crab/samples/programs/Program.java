@@ -56,12 +56,6 @@ record Program(
         return Expectation.of(String.join("\n", expect), cycle);
     }
 
-    /** The limit that holds on this host; null if the program must come through. */
-    @Nullable
-    Limit limitHere() {
-        return limit != null && limit.when().holds() ? limit : null;
-    }
-
     private static List<String> orEmpty(@Nullable List<String> lines) {
         return lines == null ? List.of() : List.copyOf(lines);
     }

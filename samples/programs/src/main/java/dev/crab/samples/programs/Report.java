@@ -68,10 +68,7 @@ final class Report {
             }
             Limit limit = row.program().limit();
             if (limit != null) {
-                node.putObject("limit")
-                        .put("when", limit.when().name())
-                        .put("code", limit.code().name())
-                        .put("why", limit.why());
+                node.putObject("limit").put("code", limit.code().name()).put("why", limit.why());
             }
         }
         return root.toPrettyString();

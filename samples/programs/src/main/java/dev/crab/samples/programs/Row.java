@@ -47,7 +47,7 @@ final class Row {
 
     void refused(CrabException refusal) {
         problem = refusal.getMessage();
-        Limit limit = program.limitHere();
+        Limit limit = program.limit();
         declared = limit != null && limit.isMetBy(refusal);
     }
 
@@ -59,7 +59,7 @@ final class Row {
         if (problem != null) {
             return declared ? Verdict.LIMIT : Verdict.FAILED;
         }
-        return program.limitHere() == null ? Verdict.OK : Verdict.LIMIT_GONE;
+        return program.limit() == null ? Verdict.OK : Verdict.LIMIT_GONE;
     }
 
     int passedCycles() {

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class RowTest {
-    private static final Limit DECLARED = new Limit(HostCondition.ALWAYS, ErrorCode.CAPTURE_FAILED, "a lock", "why");
+    private static final Limit DECLARED = new Limit(ErrorCode.CAPTURE_FAILED, "a lock", "why");
 
     @Test
     void refusal_thatIsDeclared_isALimit() {

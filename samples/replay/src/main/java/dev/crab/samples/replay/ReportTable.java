@@ -82,15 +82,7 @@ final class ReportTable {
         });
         List<String[]> times = new ArrayList<>();
         times.add(new String[] {
-            "policy",
-            "category",
-            "exposed ms p50",
-            "p95",
-            "p99",
-            "of task p95",
-            "capture ms p50",
-            "freeze",
-            "persist"
+            "policy", "category", "exposed ms p50", "p95", "p99", "of task p95", "capture ms p50", "freeze", "persist"
         });
         for (JsonNode summary : json.path("summaries")) {
             JsonNode cost = summary.path("cost");

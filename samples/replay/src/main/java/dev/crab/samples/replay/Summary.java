@@ -87,7 +87,9 @@ final class Summary {
         node.put("skippedShare", (double) saved.path("NOTHING").asInt() / Math.max(1, turns.size()));
         long bytes = bytes(runs);
         node.put("bytes", bytes);
-        node.put("plainBytes", runs.stream().mapToLong(run -> sum(run, TurnRow::plain)).sum());
+        node.put(
+                "plainBytes",
+                runs.stream().mapToLong(run -> sum(run, TurnRow::plain)).sum());
         traffic(node, runs, full);
         ratios(node, runs, none);
         quantiles(node, "exposedMillis", millis(turns, TurnRow::exposed));
@@ -125,8 +127,7 @@ final class Summary {
         if (paired.isEmpty()) {
             return;
         }
-        List<Measured> beside =
-                paired.stream().map(run -> others.get(key(run))).toList();
+        List<Measured> beside = paired.stream().map(run -> others.get(key(run))).toList();
         double bytes = bytes(paired);
         node.put("bytesOverFull", bytes / Math.max(1, bytes(beside)));
         node.put(
