@@ -115,7 +115,7 @@ final class SessionHub implements AutoCloseable {
             current = builder.build();
             runtime = current;
             // Only the running sandboxes end with the JVM; what was committed is in the store.
-            Thread closer = new Thread(this::closeAll, "crab-shutdown");
+            Thread closer = new Thread(this::leave, "crab-shutdown");
             Runtime.getRuntime().addShutdownHook(closer);
             hook = closer;
         }
@@ -143,6 +143,22 @@ final class SessionHub implements AutoCloseable {
                 LOG.debug("The JVM is shutting down already", e);
             }
         }
+        closeAll();
+    }
+
+    /** The JVM ends, by SIGTERM for instance: what the open turns did so far is committed first, if that is to be had in time. */
+    private void leave() {
+        closed = true;
+        long deadline = System.nanoTime() + config.shutdownWait().toNanos();
+        entries.values().forEach(entry -> entry.leave(0)); // all stop now, before any is waited for
+        entries.values().forEach(entry -> {
+            if (!entry.leave(deadline - System.nanoTime())) {
+                LOG.warn(
+                        "Session {} ends in the middle of a turn that could not be committed within {} s; it goes on from the one before",
+                        entry.id(),
+                        config.shutdownWait().toSeconds());
+            }
+        });
         closeAll();
     }
 
