@@ -91,6 +91,7 @@ final class FreshProject implements AutoCloseable {
                 .redirectErrorStream(true)
                 .redirectOutput(project.resolve(log).toFile());
         builder.environment().keySet().removeIf(name -> name.startsWith("MAVEN_"));
+        builder.environment().put("MAVEN_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC");
         builder.environment().put("JAVA_HOME", System.getProperty("java.home"));
         return builder.start();
     }

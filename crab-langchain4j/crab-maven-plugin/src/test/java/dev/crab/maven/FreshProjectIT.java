@@ -84,17 +84,19 @@ class FreshProjectIT {
                     .as(first)
                     .hasSize(1);
 
-            Process sessions = project.maven(
-                    "sessions.log", PLUGIN + FreshProject.VERSION + ":sessions", "-Dcrab.data=" + project.data());
-            await(sessions, project, "sessions.log");
-            assertThat(project.read("sessions.log")).containsPattern("writer +7 "); // six and the preparation
-            assertThat(sessions.exitValue()).isZero();
-
-            maven = project.maven("second.log", PLUGIN + "run");
+            maven = project.maven(
+                    "second.log",
+                    PLUGIN + "doctor",
+                    PLUGIN + "sessions",
+                    PLUGIN + "run",
+                    "-Dcrab.data=" + project.data());
             await(maven, project, "second.log");
 
             String second = project.read("second.log");
             assertThat(maven.exitValue()).as(second).isZero();
+            assertThat(second)
+                    .containsPattern("ok +criu ")
+                    .containsPattern("writer +7 "); // six turns and the preparation
             assertThat(project.read("answer")).as(first + second).isEqualTo(answer());
             List<String> executions = project.read("executions").lines().toList();
             assertThat(executions.stream().filter("line-6"::equals))
