@@ -26,6 +26,7 @@ final class SessionHub implements AutoCloseable {
     private @Nullable CrabRuntime runtime;
     private @Nullable CaptureScheduler scheduler;
     private @Nullable Thread hook;
+    private final Object leaving = new Object();
     private volatile boolean closed;
 
     SessionHub(CrabOptions options) {
@@ -140,7 +141,8 @@ final class SessionHub implements AutoCloseable {
             try {
                 Runtime.getRuntime().removeShutdownHook(closer);
             } catch (IllegalStateException e) {
-                LOG.debug("The JVM is shutting down already", e);
+                // The JVM ends already, by SIGTERM for instance: whoever closes must not be quicker than what saves.
+                leave();
             }
         }
         closeAll();
@@ -148,6 +150,12 @@ final class SessionHub implements AutoCloseable {
 
     /** The JVM ends, by SIGTERM for instance: what the open turns did so far is committed first, if that is to be had in time. */
     private void leave() {
+        synchronized (leaving) {
+            leaveOnce();
+        }
+    }
+
+    private void leaveOnce() {
         closed = true;
         long deadline = System.nanoTime() + config.shutdownWait().toNanos();
         entries.values().forEach(entry -> entry.leave(0)); // all stop now, before any is waited for
