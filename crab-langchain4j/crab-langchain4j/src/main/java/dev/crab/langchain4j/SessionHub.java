@@ -78,15 +78,15 @@ final class SessionHub implements AutoCloseable {
                     "ask for the sandbox again");
         }
         SessionOpener opener = options.opener;
-        SandboxSession session =
-                opener != null ? opener.open(id, spec) : runtime().open(id, spec);
+        SandboxSession session = opener != null ? opener.open(id, spec) : openHere(id, spec);
         try {
             TurnCoordinator.Builder builder = TurnCoordinator.builder(session)
                     .onUncaptured(config.onUncaptured())
-                    .scheduler(opener == null ? scheduler() : null);
+                    .scheduler(opener == null && !(session instanceof ChatOnlySession) ? scheduler() : null);
             options.listeners.forEach(builder::listener);
             OpenSession open = new OpenSession(session, builder.build());
-            if (session.recovery() instanceof SandboxSession.Recovery.Restored restored) {
+            if (session.recovery() instanceof SandboxSession.Recovery.Restored restored
+                    && !(session instanceof ChatOnlySession)) {
                 LOG.info(
                         "Session {} is back at turn {}: {} processes restored in {} ms",
                         id,
@@ -99,6 +99,26 @@ final class SessionHub implements AutoCloseable {
             session.close();
             throw e;
         }
+    }
+
+    private SandboxSession openHere(String id, SandboxSpec spec) {
+        SandboxSession session;
+        try {
+            session = runtime().open(id, spec);
+        } catch (CrabException e) {
+            if (!ChatOnlySession.isLack(e)) {
+                throw e;
+            }
+            session = ChatOnlySession.open(config.data(), id, e);
+            LOG.warn("Session {} has no sandbox, only its chat and tool results are kept: {}", id, e.getMessage());
+            return session;
+        }
+        if (ChatOnlySession.exists(config.data(), id)) {
+            LOG.warn(
+                    "Session {} was begun without a sandbox; what it did then is not taken up, now that it has one",
+                    id);
+        }
+        return session;
     }
 
     private synchronized @Nullable CaptureScheduler scheduler() {
