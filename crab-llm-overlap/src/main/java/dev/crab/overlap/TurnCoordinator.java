@@ -57,6 +57,7 @@ public final class TurnCoordinator implements AutoCloseable {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
     private TurnState state = TurnState.QUIET;
+    private boolean leaving;
     private int toolsInFlight;
     private boolean onlyReadOnly = true;
     private final List<String> tools = new ArrayList<>();
@@ -125,7 +126,8 @@ public final class TurnCoordinator implements AutoCloseable {
      * must be followed by {@link #toolEnded}.
      *
      * @return nanoseconds that the tool had to wait
-     * @throws CrabException what made the last commit fail, under {@link UncapturedPolicy#FAIL}; INTERRUPTED
+     * @throws CrabException what made the last commit fail, under {@link UncapturedPolicy#FAIL}; STATE_INVALID after {@link #leave};
+     *     INTERRUPTED
      */
     public long toolStarts(String name, ToolEffect effect) {
         long asked = clock.getAsLong();
@@ -133,6 +135,10 @@ public final class TurnCoordinator implements AutoCloseable {
         try {
             awaitCommit();
             refuseAfterFailure();
+            if (leaving && toolsInFlight == 0) {
+                // What the response's tools have done so far is recorded: it can be committed by itself.
+                stopHere(SessionReplay.node().put("leaving", true), null);
+            }
             TurnState next = TurnTransitions.next(state, TurnEvent.TOOL_STARTS);
             if (turn == null) {
                 turn = session.beginTurn();
@@ -169,12 +175,16 @@ public final class TurnCoordinator implements AutoCloseable {
      *
      * @param position where the layer above stands; the watermark is added to it
      * @param call what is known of that request
+     * @throws CrabException STATE_INVALID after {@link #leave}; INTERRUPTED
      * @return the window of that request, to be closed when its response is there
      */
     public LlmWindow boundary(ObjectNode position, LlmCall call) {
         LlmWindow opened = newWindow(call);
         lock.lock();
         try {
+            if (leaving && toolsInFlight == 0) {
+                stopHere(position, opened);
+            }
             reach(position, opened);
         } finally {
             lock.unlock();
@@ -231,6 +241,54 @@ public final class TurnCoordinator implements AutoCloseable {
         whenCommitted.run();
     }
 
+    /**
+     * The program is about to end: waits until the open turn, if there is one, is committed or given up. Where no tool runs, no further
+     * one and no further LLM call begins: the thread that asks for it commits what is there, is held until {@link #close()}, and then
+     * refused.
+     *
+     * @param patienceNanos how long to wait at most
+     * @return whether nothing is left open
+     */
+    public boolean leave(long patienceNanos) {
+        lock.lock();
+        try {
+            leaving = true;
+            long left = patienceNanos;
+            while (state != TurnState.QUIET && state != TurnState.UNCOMMITTED && state != TurnState.CLOSED) {
+                if (left <= 0) {
+                    return false;
+                }
+                promote();
+                left = changed.awaitNanos(left);
+            }
+            return state != TurnState.UNCOMMITTED;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void stopHere(ObjectNode position, @Nullable LlmWindow opened) {
+        if (state == TurnState.OPEN) {
+            reach(position, opened);
+            awaitCommit();
+        }
+        try {
+            while (state != TurnState.CLOSED) {
+                changed.await();
+            }
+        } catch (InterruptedException e) {
+            throw CrabException.interrupted("waiting for the program to end", e);
+        }
+        throw CrabException.of(
+                ErrorCode.STATE_INVALID,
+                "session " + session.id() + " goes no further",
+                "the program was told to end",
+                "start it again: it goes on from here");
+    }
+
     /** An invocation failed. What it did stays in the sandbox and becomes part of the next turn. */
     public void giveUp() {
         lock.lock();
@@ -239,6 +297,7 @@ public final class TurnCoordinator implements AutoCloseable {
             if (state == TurnState.QUIET && turn != null) {
                 turn.abandon();
                 endTurn();
+                changed.signalAll();
             }
         } finally {
             lock.unlock();
@@ -406,6 +465,7 @@ public final class TurnCoordinator implements AutoCloseable {
             }
             boolean wasOpen = state != TurnState.CLOSED;
             state = TurnTransitions.next(state, TurnEvent.CLOSE);
+            changed.signalAll();
             if (wasOpen) {
                 replay.flushReports();
             }

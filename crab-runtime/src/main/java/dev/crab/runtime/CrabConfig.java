@@ -8,6 +8,7 @@ import dev.crab.runtime.session.LostPolicy;
 import dev.crab.runtime.session.UncapturedPolicy;
 import dev.crab.runtime.snapshot.SnapshotKind;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -33,6 +34,8 @@ import java.util.Optional;
  * <tr><td>{@value #SNAPSHOTTER}</td><td>{@code AUTO}</td><td>see {@link SnapshotKind}</td></tr>
  * <tr><td>{@value #IGNORE_FILES}</td><td>none</td><td>globs from the sandbox's root, separated by commas: see {@link FilePolicy}</td></tr>
  * <tr><td>{@value #IGNORE_REWRITES}</td><td>{@code false}</td><td>whether a file written anew with the same content is no change</td></tr>
+ * <tr><td>{@value #SHUTDOWN_WAIT}</td><td>{@code 20}</td><td>seconds that the end of the JVM waits at most for an open turn's tools and
+ * commit; 0 to 3600</td></tr>
  * </table>
  *
  * @param enabled whether Crab does anything
@@ -46,6 +49,7 @@ import java.util.Optional;
  * @param inspector how turns are judged
  * @param snapshotter how snapshots of files are taken
  * @param files which changes of files a turn is saved for
+ * @param shutdownWait how long the end of the JVM waits at most for an open turn to be committed
  */
 public record CrabConfig(
         boolean enabled,
@@ -58,7 +62,8 @@ public record CrabConfig(
         int keepGenerations,
         InspectorTier inspector,
         SnapshotKind snapshotter,
-        FilePolicy files) {
+        FilePolicy files,
+        Duration shutdownWait) {
     public static final String ENABLED = "crab.enabled";
     public static final String DATA = "crab.data";
     public static final String CRIU = "crab.criu";
@@ -71,6 +76,7 @@ public record CrabConfig(
     public static final String SNAPSHOTTER = "crab.snapshotter";
     public static final String IGNORE_FILES = "crab.ignore-files";
     public static final String IGNORE_REWRITES = "crab.ignore-rewrites";
+    public static final String SHUTDOWN_WAIT = "crab.shutdown-wait";
 
     /**
      * The settings of this process: system properties, then environment, then defaults.
@@ -102,7 +108,8 @@ public record CrabConfig(
                 (int) settings.number(KEEP, 3, 1, 10_000),
                 settings.one(INSPECTOR, InspectorTier.TRACEPOINT),
                 settings.one(SNAPSHOTTER, SnapshotKind.AUTO),
-                files(settings));
+                files(settings),
+                Duration.ofSeconds(settings.number(SHUTDOWN_WAIT, 20, 0, 3_600)));
     }
 
     private static FilePolicy files(Settings settings) {

@@ -66,6 +66,13 @@ final class RuntimeParts implements AutoCloseable {
     }
 
     private static void checkRoot() {
+        if (!System.getProperty("os.name", "").equals("Linux")) {
+            throw CrabException.of(
+                    ErrorCode.PLATFORM_UNSUPPORTED,
+                    "sandboxes cannot be made",
+                    "this is " + System.getProperty("os.name"),
+                    "run it on Linux, in a virtual machine for instance");
+        }
         try {
             if (!Integer.valueOf(0).equals(Files.getAttribute(Path.of("/proc/self"), "unix:uid"))) {
                 throw CrabException.of(

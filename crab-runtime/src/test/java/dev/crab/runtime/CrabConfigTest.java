@@ -12,6 +12,7 @@ import dev.crab.runtime.session.LostPolicy;
 import dev.crab.runtime.session.UncapturedPolicy;
 import dev.crab.runtime.snapshot.SnapshotKind;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -39,7 +40,8 @@ class CrabConfigTest {
                         3,
                         InspectorTier.TRACEPOINT,
                         SnapshotKind.AUTO,
-                        FilePolicy.EVERYTHING));
+                        FilePolicy.EVERYTHING,
+                        Duration.ofSeconds(20)));
     }
 
     @Test

@@ -45,8 +45,8 @@ public final class CrabCli implements Runnable {
         System.exit(status);
     }
 
-    /** Runs a command line; what it says goes to the writers. */
-    static int run(PrintWriter out, PrintWriter err, String... arguments) {
+    /** Runs a command line; what it says goes to the writers. Gives the exit code. */
+    public static int run(PrintWriter out, PrintWriter err, String... arguments) {
         return new CommandLine(new CrabCli())
                 .setOut(out)
                 .setErr(err)

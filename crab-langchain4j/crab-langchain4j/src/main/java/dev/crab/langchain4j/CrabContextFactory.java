@@ -7,7 +7,12 @@ import dev.langchain4j.spi.services.AiServiceContextFactory;
 public final class CrabContextFactory implements AiServiceContextFactory {
     @Override
     public AiServiceContext create(Class<?> aiServiceClass) {
-        return Crab.hub().config().enabled() ? new ProtectedContext(aiServiceClass) : new PlainContext(aiServiceClass);
+        if (!Crab.hub().config().enabled()) {
+            return new PlainContext(aiServiceClass);
+        }
+        Framework.ensureSupported();
+        Framework.ensureCovered(aiServiceClass);
+        return new ProtectedContext(aiServiceClass);
     }
 
     /** Exactly LangChain4j's own; a class only because the constructor is protected. */

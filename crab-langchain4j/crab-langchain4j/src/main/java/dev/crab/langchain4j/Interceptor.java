@@ -20,9 +20,10 @@ final class Interceptor {
     /**
      * Refuses to go on if LangChain4j does not call {@link CrabContextFactory}.
      *
-     * @throws CrabException INTERCEPTOR_INACTIVE
+     * @throws CrabException INTERCEPTOR_INACTIVE; FRAMEWORK_UNSUPPORTED if this LangChain4j is too old
      */
     static void ensureActive() {
+        Framework.ensureSupported();
         check(
                 AiServiceContext.create(Probe.class),
                 ServiceHelper.loadFactories(AiServiceContextFactory.class).stream()

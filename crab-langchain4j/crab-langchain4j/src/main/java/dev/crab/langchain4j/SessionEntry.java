@@ -127,6 +127,20 @@ final class SessionEntry {
         }
     }
 
+    /**
+     * The JVM is about to end: no further turn begins.
+     *
+     * @param patienceNanos how long to wait at most for the open turn to be committed
+     * @return whether nothing is left open
+     */
+    boolean leave(long patienceNanos) {
+        OpenSession current;
+        synchronized (this) {
+            current = open;
+        }
+        return current == null || current.turns().leave(patienceNanos);
+    }
+
     synchronized void close() {
         tainted = false;
         OpenSession current = open;

@@ -26,6 +26,7 @@ final class SessionHub implements AutoCloseable {
     private @Nullable CrabRuntime runtime;
     private @Nullable CaptureScheduler scheduler;
     private @Nullable Thread hook;
+    private final Object leaving = new Object();
     private volatile boolean closed;
 
     SessionHub(CrabOptions options) {
@@ -77,15 +78,15 @@ final class SessionHub implements AutoCloseable {
                     "ask for the sandbox again");
         }
         SessionOpener opener = options.opener;
-        SandboxSession session =
-                opener != null ? opener.open(id, spec) : runtime().open(id, spec);
+        SandboxSession session = opener != null ? opener.open(id, spec) : openHere(id, spec);
         try {
             TurnCoordinator.Builder builder = TurnCoordinator.builder(session)
                     .onUncaptured(config.onUncaptured())
-                    .scheduler(opener == null ? scheduler() : null);
+                    .scheduler(opener == null && !(session instanceof ChatOnlySession) ? scheduler() : null);
             options.listeners.forEach(builder::listener);
             OpenSession open = new OpenSession(session, builder.build());
-            if (session.recovery() instanceof SandboxSession.Recovery.Restored restored) {
+            if (session.recovery() instanceof SandboxSession.Recovery.Restored restored
+                    && !(session instanceof ChatOnlySession)) {
                 LOG.info(
                         "Session {} is back at turn {}: {} processes restored in {} ms",
                         id,
@@ -98,6 +99,26 @@ final class SessionHub implements AutoCloseable {
             session.close();
             throw e;
         }
+    }
+
+    private SandboxSession openHere(String id, SandboxSpec spec) {
+        SandboxSession session;
+        try {
+            session = runtime().open(id, spec);
+        } catch (CrabException e) {
+            if (!ChatOnlySession.isLack(e)) {
+                throw e;
+            }
+            session = ChatOnlySession.open(config.data(), id, e);
+            LOG.warn("Session {} has no sandbox, only its chat and tool results are kept: {}", id, e.getMessage());
+            return session;
+        }
+        if (ChatOnlySession.exists(config.data(), id)) {
+            LOG.warn(
+                    "Session {} was begun without a sandbox; what it did then is not taken up, now that it has one",
+                    id);
+        }
+        return session;
     }
 
     private synchronized @Nullable CaptureScheduler scheduler() {
@@ -115,7 +136,7 @@ final class SessionHub implements AutoCloseable {
             current = builder.build();
             runtime = current;
             // Only the running sandboxes end with the JVM; what was committed is in the store.
-            Thread closer = new Thread(this::closeAll, "crab-shutdown");
+            Thread closer = new Thread(this::leave, "crab-shutdown");
             Runtime.getRuntime().addShutdownHook(closer);
             hook = closer;
         }
@@ -140,9 +161,32 @@ final class SessionHub implements AutoCloseable {
             try {
                 Runtime.getRuntime().removeShutdownHook(closer);
             } catch (IllegalStateException e) {
-                LOG.debug("The JVM is shutting down already", e);
+                // The JVM ends already, by SIGTERM for instance: whoever closes must not be quicker than what saves.
+                leave();
             }
         }
+        closeAll();
+    }
+
+    /** The JVM ends, by SIGTERM for instance: what the open turns did so far is committed first, if that is to be had in time. */
+    private void leave() {
+        synchronized (leaving) {
+            leaveOnce();
+        }
+    }
+
+    private void leaveOnce() {
+        closed = true;
+        long deadline = System.nanoTime() + config.shutdownWait().toNanos();
+        entries.values().forEach(entry -> entry.leave(0)); // all stop now, before any is waited for
+        entries.values().forEach(entry -> {
+            if (!entry.leave(deadline - System.nanoTime())) {
+                LOG.warn(
+                        "Session {} ends in the middle of a turn that could not be committed within {} s; it goes on from the one before",
+                        entry.id(),
+                        config.shutdownWait().toSeconds());
+            }
+        });
         closeAll();
     }
 

@@ -5,8 +5,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoopGroup;
-import io.netty.channel.MultiThreadIoEventLoopGroup;
-import io.netty.channel.epoll.EpollIoHandler;
+import io.netty.channel.epoll.EpollEventLoopGroup;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import java.io.IOException;
@@ -57,8 +56,10 @@ final class Wire {
 
     /** One loop for all connections of the process: it only moves messages. */
     static final class Loop {
-        static final EventLoopGroup GROUP = new MultiThreadIoEventLoopGroup(
-                1, new DefaultThreadFactory("crab-scheduler-io", true), EpollIoHandler.newFactory());
+        // Deprecated in netty 4.2, but there in 4.1 as well, which Spring Boot 3 brings.
+        @SuppressWarnings("deprecation")
+        static final EventLoopGroup GROUP =
+                new EpollEventLoopGroup(1, new DefaultThreadFactory("crab-scheduler-io", true));
 
         private Loop() {}
     }

@@ -8,10 +8,9 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.FixedRecvByteBufAllocator;
-import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
-import io.netty.channel.epoll.EpollIoHandler;
+import io.netty.channel.epoll.EpollEventLoopGroup;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import java.io.EOFException;
 import java.io.IOException;
@@ -31,8 +30,9 @@ final class CriuConnection implements AutoCloseable {
 
     /** One loop for all connections of the process: it only moves messages. */
     private static final class Loop {
-        static final EventLoopGroup GROUP = new MultiThreadIoEventLoopGroup(
-                1, new DefaultThreadFactory("crab-criu", true), EpollIoHandler.newFactory());
+        // Deprecated in netty 4.2, but there in 4.1 as well, which Spring Boot 3 brings.
+        @SuppressWarnings("deprecation")
+        static final EventLoopGroup GROUP = new EpollEventLoopGroup(1, new DefaultThreadFactory("crab-criu", true));
     }
 
     /** A message, or the end of the connection and why. */

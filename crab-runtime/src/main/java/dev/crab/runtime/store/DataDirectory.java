@@ -49,6 +49,31 @@ public record DataDirectory(Path root) {
         }
     }
 
+    /**
+     * Makes the place of a session that has no sandbox, apart from those that have one.
+     *
+     * @throws CrabException NAME_INVALID; DATA_DIRECTORY_UNUSABLE
+     */
+    public Path makeChat(String session) {
+        Path chat = chat(session);
+        try {
+            DurableFiles.directory(DurableFiles.parent(chat));
+            DurableFiles.directory(chat);
+            return chat;
+        } catch (IOException e) {
+            throw refusal("session " + session + " cannot be made", chat, e);
+        }
+    }
+
+    /**
+     * Where {@link #makeChat} makes it.
+     *
+     * @throws CrabException NAME_INVALID
+     */
+    public Path chat(String session) {
+        return root.resolve("chats").resolve(Names.session(session));
+    }
+
     private void checkOwner() throws IOException {
         PosixFileAttributes attributes =
                 Files.readAttributes(root, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
