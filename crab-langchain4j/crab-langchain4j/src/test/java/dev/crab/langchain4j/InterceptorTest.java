@@ -29,7 +29,6 @@ import dev.langchain4j.service.AiServices;
 import dev.langchain4j.service.MemoryId;
 import dev.langchain4j.service.Result;
 import dev.langchain4j.service.SystemMessage;
-import dev.langchain4j.service.TokenStream;
 import dev.langchain4j.service.UserMessage;
 import dev.langchain4j.service.tool.ToolErrorHandlerResult;
 import dev.langchain4j.service.tool.ToolExecutor;
@@ -641,10 +640,6 @@ class InterceptorTest {
                 .isNull();
     }
 
-    interface Streaming {
-        TokenStream chat(String text);
-    }
-
     interface Later {
         CompletableFuture<String> chat(String text);
     }
@@ -658,10 +653,8 @@ class InterceptorTest {
                         ChatResponse.builder().aiMessage(AiMessage.from("hi")).build());
             }
         };
-        Streaming service = AiServices.builder(Streaming.class)
-                .streamingChatModel(streaming)
-                .build();
-        assertThat(service.chat("hi")).isNotNull();
+        Plain service =
+                AiServices.builder(Plain.class).streamingChatModel(streaming).build();
         Later later = AiServices.builder(Later.class).chatModel(model()).build();
         try (CrabSession scope = Crab.session(SESSION)) {
             assertThat(codeOf(thrownBy(() -> service.chat("hi")))).isEqualTo(ErrorCode.FRAMEWORK_UNSUPPORTED);
