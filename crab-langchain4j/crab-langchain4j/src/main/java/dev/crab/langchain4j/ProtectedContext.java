@@ -79,11 +79,15 @@ final class ProtectedContext extends AiServiceContext {
         RunningTool caller = RunningTool.current();
         ProtectedInvocation parent = caller == null ? null : caller.invocation();
         CrabSession ambient = CrabSession.current();
+        CrabSession named = runOfMemory(context);
         SessionEntry entry;
         ReplayScope scope = null;
         if (caller != null && parent != null) {
             entry = parent.entry();
             scope = caller.scope();
+        } else if (named != null) {
+            entry = named.entry();
+            scope = named.scope();
         } else if (ambient != null) {
             entry = ambient.entry();
             scope = ambient.scope();
@@ -109,7 +113,8 @@ final class ProtectedContext extends AiServiceContext {
     }
 
     private static boolean isManaged(InvocationContext context) {
-        return context.managedParameters() != null && !context.managedParameters().isEmpty();
+        return context.managedParameters() != null
+                && !context.managedParameters().isEmpty();
     }
 
     /** Again for every invocation: agents with a function for a model get one set for each of theirs. */
@@ -124,11 +129,24 @@ final class ProtectedContext extends AiServiceContext {
         }
     }
 
+    private static boolean isNamed(@Nullable Object memoryId) {
+        return memoryId != null && !memoryId.equals(ChatMemoryService.DEFAULT);
+    }
+
+    private static @Nullable SessionEntry byMemory(InvocationContext context) {
+        Object memoryId = context.chatMemoryId();
+        return isNamed(memoryId) ? Crab.hub().known(String.valueOf(memoryId)) : null;
+    }
+
+    /** Agents of one program may each have a run and a sandbox of their own: the call's memory id then says whose it is. */
+    private static @Nullable CrabSession runOfMemory(InvocationContext context) {
+        SessionEntry entry = byMemory(context);
+        return entry == null ? null : CrabSession.onlyOpenRun(entry);
+    }
+
     private @Nullable SessionEntry bySetting(InvocationContext context) {
         SessionHub hub = Crab.hub();
-        Object memoryId = context.chatMemoryId();
-        boolean named = memoryId != null && !memoryId.equals(ChatMemoryService.DEFAULT);
-        SessionEntry byMemory = named ? hub.known(String.valueOf(memoryId)) : null;
+        SessionEntry byMemory = byMemory(context);
         if (byMemory != null) {
             return byMemory;
         }
@@ -138,7 +156,7 @@ final class ProtectedContext extends AiServiceContext {
         }
         boolean hasTools = !toolService.toolExecutors().isEmpty()
                 || !toolService.toolProviders().isEmpty();
-        return hasTools && !named ? hub.only() : null;
+        return hasTools && !isNamed(context.chatMemoryId()) ? hub.only() : null;
     }
 
     private void refuseUnsupported(InvocationContext context) {
