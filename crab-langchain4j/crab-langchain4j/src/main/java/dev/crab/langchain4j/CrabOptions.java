@@ -22,6 +22,7 @@ public final class CrabOptions {
     final List<TurnListener> listeners;
     final Map<String, ToolDeclaration> tools;
     final @Nullable UnknownEffectHandler unknownEffectHandler;
+    final OnDivergence onDivergence;
     final @Nullable SessionOpener opener;
 
     private CrabOptions(Builder builder) {
@@ -30,6 +31,7 @@ public final class CrabOptions {
         listeners = List.copyOf(builder.listeners);
         tools = Map.copyOf(builder.tools);
         unknownEffectHandler = builder.unknownEffectHandler;
+        onDivergence = builder.onDivergence;
         opener = builder.opener;
     }
 
@@ -42,6 +44,7 @@ public final class CrabOptions {
      *   <li>{@link Builder#listener}: none
      *   <li>{@link Builder#sandboxTool}, {@link Builder#readOnlyTool}, {@link Builder#externalTool}: tools without an annotation are taken
      *       as having their effect in the sandbox
+     *   <li>{@link Builder#onDivergence}: {@link OnDivergence#PIN}
      *   <li>{@link Builder#onAsk}: nobody, so that {@link OnUnknown#ASK} stops
      * </ul>
      */
@@ -56,6 +59,7 @@ public final class CrabOptions {
         private final List<TurnListener> listeners = new ArrayList<>();
         private final Map<String, ToolDeclaration> tools = new LinkedHashMap<>();
         private @Nullable UnknownEffectHandler unknownEffectHandler;
+        private OnDivergence onDivergence = OnDivergence.PIN;
         private @Nullable SessionOpener opener;
 
         private Builder() {}
@@ -101,6 +105,12 @@ public final class CrabOptions {
         /** Who decides where {@link OnUnknown#ASK} is declared. */
         public Builder onAsk(UnknownEffectHandler handler) {
             unknownEffectHandler = handler;
+            return this;
+        }
+
+        /** What to do when a call that is taken up comes to other first messages than before. */
+        public Builder onDivergence(OnDivergence value) {
+            onDivergence = value;
             return this;
         }
 

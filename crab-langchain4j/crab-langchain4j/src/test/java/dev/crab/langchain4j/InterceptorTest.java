@@ -300,6 +300,21 @@ class InterceptorTest {
     }
 
     @Test
+    void divergedPrompt_isRefusedWhereThatIsWished() {
+        script.calls(null, call("c1", "append", "line", "A")).says("c1", "done");
+        killAt("tool.inside", 1);
+        crash(() -> agent().build().work("go"));
+        Crab.close();
+        configure(options -> options.onDivergence(OnDivergence.FAIL));
+        Throwable thrown = thrownBy(() -> agent().build().work("go"));
+        assertThat(codeOf(thrown)).isEqualTo(ErrorCode.REPLAY_DIVERGED);
+        assertThat(thrown).hasMessageContaining("message 1 was").hasMessageContaining("It is");
+        Crab.close();
+        configure(options -> options.onDivergence(OnDivergence.WARN));
+        assertThat(agent().build().work("go").content()).isEqualTo("done");
+    }
+
+    @Test
     void otherCallAfterACrash_findsOnlyWholeCommittedTurnsInTheMemory() {
         script.calls(null, call("c1", "append", "line", "A"))
                 .calls("c1", call("c2", "append", "line", "B"))

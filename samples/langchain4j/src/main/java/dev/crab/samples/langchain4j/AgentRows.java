@@ -16,25 +16,26 @@ import java.util.Map;
 final class AgentRows {
     private AgentRows() {}
 
-    interface Alpha {
+    // Public: an agentic system calls them by reflection.
+    public interface Alpha {
         @UserMessage("work on alpha: {{task}}")
         @Agent("does the first part")
         String alpha(@V("task") String task);
     }
 
-    interface Beta {
+    public interface Beta {
         @UserMessage("work on beta: {{task}}")
         @Agent("does the second part")
         String beta(@V("task") String task);
     }
 
-    interface OwnAlpha {
+    public interface OwnAlpha {
         @UserMessage("work on alpha: {{task}}")
         @Agent("does the first part")
         String alpha(@MemoryId @V("alphaSession") String session, @V("task") String task);
     }
 
-    interface OwnBeta {
+    public interface OwnBeta {
         @UserMessage("work on beta: {{task}}")
         @Agent("does the second part")
         String beta(@MemoryId @V("betaSession") String session, @V("task") String task);
