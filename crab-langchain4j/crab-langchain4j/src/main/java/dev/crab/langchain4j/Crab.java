@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <ol>
  *   <li>the session whose scope ({@link #session}, {@link #run}) the calling thread is in; a tool that calls an AI service passes its own
- *       session on, and a {@code @MemoryId} that names the session of another open run goes before the innermost scope;
+ *       session on, and {@link CrabOptions.Builder#serviceSession} goes before the scope;
  *   <li>the session named like the call's {@code @MemoryId}, if the program has named such a session here;
  *   <li>the session that {@code crab.session} names ({@code default} if it does not), if the program has named it here;
  *   <li>the only session that the program has named here, if the AI service has tools and the call has no {@code @MemoryId}.

@@ -79,15 +79,16 @@ final class ProtectedContext extends AiServiceContext {
         RunningTool caller = RunningTool.current();
         ProtectedInvocation parent = caller == null ? null : caller.invocation();
         CrabSession ambient = CrabSession.current();
-        CrabSession named = runOfMemory(context);
+        SessionEntry assigned = assigned();
         SessionEntry entry;
         ReplayScope scope = null;
         if (caller != null && parent != null) {
             entry = parent.entry();
             scope = caller.scope();
-        } else if (named != null) {
-            entry = named.entry();
-            scope = named.scope();
+        } else if (assigned != null) {
+            entry = assigned;
+            CrabSession run = CrabSession.onlyOpenRun(assigned);
+            scope = run == null ? null : run.scope();
         } else if (ambient != null) {
             entry = ambient.entry();
             scope = ambient.scope();
@@ -138,10 +139,10 @@ final class ProtectedContext extends AiServiceContext {
         return isNamed(memoryId) ? Crab.hub().known(String.valueOf(memoryId)) : null;
     }
 
-    /** Agents of one program may each have a run and a sandbox of their own: the call's memory id then says whose it is. */
-    private static @Nullable CrabSession runOfMemory(InvocationContext context) {
-        SessionEntry entry = byMemory(context);
-        return entry == null ? null : CrabSession.onlyOpenRun(entry);
+    /** Agents that work together may each have a session of their own, which nothing in their calls tells. */
+    private @Nullable SessionEntry assigned() {
+        String session = Crab.hub().options().services.get(aiServiceClass.getName());
+        return session == null ? null : Crab.hub().entry(session, null);
     }
 
     private @Nullable SessionEntry bySetting(InvocationContext context) {

@@ -6,7 +6,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.agentic.Agent;
 import dev.langchain4j.agentic.AgenticServices;
 import dev.langchain4j.agentic.UntypedAgent;
-import dev.langchain4j.service.MemoryId;
 import dev.langchain4j.service.UserMessage;
 import dev.langchain4j.service.V;
 import java.util.List;
@@ -32,13 +31,13 @@ final class AgentRows {
     public interface OwnAlpha {
         @UserMessage("work on alpha: {{task}}")
         @Agent("does the first part")
-        String alpha(@MemoryId @V("alphaSession") String session, @V("task") String task);
+        String alpha(@V("task") String task);
     }
 
     public interface OwnBeta {
         @UserMessage("work on beta: {{task}}")
         @Agent("does the second part")
-        String beta(@MemoryId @V("betaSession") String session, @V("task") String task);
+        String beta(@V("task") String task);
     }
 
     private static Script both() {
@@ -88,7 +87,6 @@ final class AgentRows {
         return AgenticServices.agentBuilder(OwnAlpha.class)
                 .name("alpha")
                 .chatModel(stage.model())
-                .chatMemoryProvider(id -> stage.memory("alpha", 50))
                 .tools(stage.tools(1))
                 .outputKey("first")
                 .build();
@@ -98,15 +96,13 @@ final class AgentRows {
         return AgenticServices.agentBuilder(OwnBeta.class)
                 .name("beta")
                 .chatModel(stage.model())
-                .chatMemoryProvider(id -> stage.memory("beta", 50))
                 .tools(stage.tools(2))
                 .outputKey("second")
                 .build();
     }
 
-    private static void invoke(Stage stage, ObjectNode outcome, UntypedAgent agent) {
-        var result = agent.invokeWithAgenticScope(
-                Map.of("task", "x", "alphaSession", stage.session(1), "betaSession", stage.session(2)));
+    private static void invoke(ObjectNode outcome, UntypedAgent agent) {
+        var result = agent.invokeWithAgenticScope(Map.of("task", "x"));
         outcome.put("first", String.valueOf(result.agenticScope().readState("first")));
         outcome.put("second", String.valueOf(result.agenticScope().readState("second")));
     }
@@ -121,7 +117,6 @@ final class AgentRows {
                         "agents-sequence",
                         1,
                         (stage, outcome) -> invoke(
-                                stage,
                                 outcome,
                                 AgenticServices.sequenceBuilder()
                                         .subAgents(alpha(stage), beta(stage))
@@ -130,7 +125,6 @@ final class AgentRows {
                         "agents-loop",
                         1,
                         (stage, outcome) -> invoke(
-                                stage,
                                 outcome,
                                 AgenticServices.loopBuilder()
                                         .subAgents(alpha(stage))
@@ -140,7 +134,6 @@ final class AgentRows {
                         "agents-parallel",
                         1,
                         (stage, outcome) -> invoke(
-                                stage,
                                 outcome,
                                 AgenticServices.parallelBuilder()
                                         .subAgents(alpha(stage), beta(stage))
@@ -149,7 +142,6 @@ final class AgentRows {
                         "agents-conditional",
                         1,
                         (stage, outcome) -> invoke(
-                                stage,
                                 outcome,
                                 AgenticServices.conditionalBuilder()
                                         .subAgents(scope -> scope.hasState("absent"), alpha(stage))
@@ -171,7 +163,6 @@ final class AgentRows {
                         "agents-sequence-own-sandboxes",
                         2,
                         (stage, outcome) -> invoke(
-                                stage,
                                 outcome,
                                 AgenticServices.sequenceBuilder()
                                         .subAgents(ownAlpha(stage), ownBeta(stage))
@@ -180,7 +171,6 @@ final class AgentRows {
                         "agents-parallel-own-sandboxes",
                         2,
                         (stage, outcome) -> invoke(
-                                stage,
                                 outcome,
                                 AgenticServices.parallelBuilder()
                                         .subAgents(ownAlpha(stage), ownBeta(stage))
@@ -189,7 +179,6 @@ final class AgentRows {
                         "agents-model-by-function",
                         1,
                         (stage, outcome) -> invoke(
-                                stage,
                                 outcome,
                                 AgenticServices.sequenceBuilder()
                                         .subAgents(

@@ -110,7 +110,7 @@ final class Matrix {
                     differences.add(name + " is " + outcome.path(name) + ", without a kill " + wanted.path(name));
                 }
             }
-            differences.addAll(repeated(uncrashed, executions(work), point));
+            differences.addAll(repeated(uncrashed, executions(work)));
             return differences;
         } finally {
             sessions.remove(session, row.sessions());
@@ -118,7 +118,7 @@ final class Matrix {
     }
 
     /** Tools may run again if their turn was not committed, once, and never those of a turn before it. */
-    private static List<String> repeated(List<String> uncrashed, List<String> crashed, String point) {
+    private static List<String> repeated(List<String> uncrashed, List<String> crashed) {
         Map<String, Long> wanted = count(uncrashed);
         List<String> problems = new ArrayList<>();
         count(crashed).forEach((tool, times) -> {

@@ -44,6 +44,10 @@ final class RowAgent {
         if (image != null) {
             options.sandbox(SandboxSpec.defaults().withImage(new SandboxImage.Directory(Path.of(image))));
         }
+        if (row.sessions() > 1) {
+            options.serviceSession(AgentRows.OwnAlpha.class, stage.session(1));
+            options.serviceSession(AgentRows.OwnBeta.class, stage.session(2));
+        }
         Crab.configure(options.build());
         ObjectNode outcome = Json.object();
         List<CrabSession> runs = new ArrayList<>();
@@ -56,7 +60,6 @@ final class RowAgent {
             row.work().run(stage, outcome);
             for (int i = 1; i <= row.sessions(); i++) {
                 outcome.put("sandbox " + i, stage.tools(i).run("cd /srv && for f in *; do echo $f $(cat $f); done"));
-                outcome.put("turns " + i, runs.get(i - 1).reports().size());
             }
             outcome.set("memory", memories(stage.work()));
             runs.forEach(CrabSession::complete);

@@ -154,6 +154,8 @@ final class ServiceRows {
                 new Row(
                         "guardrail-reprompt",
                         polite(),
+                        false,
+                        1,
                         (stage, outcome) -> plain(
                                 stage, outcome, AiServices.builder(Plain.class).outputGuardrails(new Polite()))),
                 new Row("memory-by-id", turns(), (stage, outcome) -> {

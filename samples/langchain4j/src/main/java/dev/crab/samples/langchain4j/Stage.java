@@ -16,6 +16,9 @@ import dev.langchain4j.service.Result;
 import dev.langchain4j.service.TokenStream;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -89,9 +92,9 @@ record Stage(String baseUrl, Path work, String session) {
     /** Runs a stream to its end. */
     static void put(ObjectNode outcome, TokenStream stream) throws IOException {
         CompletableFuture<ChatResponse> end = new CompletableFuture<>();
-        StringBuffer text = new StringBuffer();
+        List<String> pieces = Collections.synchronizedList(new ArrayList<>());
         ArrayNode tools = outcome.putArray("tools");
-        stream.onPartialResponse(text::append)
+        stream.onPartialResponse(pieces::add)
                 .onToolExecuted(one -> {
                     synchronized (tools) {
                         tools.add(one.request().name() + one.request().arguments() + " -> " + one.result());
@@ -102,7 +105,7 @@ record Stage(String baseUrl, Path work, String session) {
                 .start();
         try {
             ChatResponse response = end.get(60, TimeUnit.SECONDS);
-            outcome.put("answer", String.valueOf(response.aiMessage().text())).put("pieces", text.toString());
+            outcome.put("answer", String.valueOf(response.aiMessage().text())).put("pieces", String.join("", pieces));
             outcome.put("tokens", String.valueOf(response.tokenUsage()));
         } catch (Exception e) {
             throw new IOException("the stream failed", e);

@@ -4,11 +4,14 @@ import static dev.crab.samples.langchain4j.Script.append;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.agent.tool.ToolSpecification;
+import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.TextContent;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.mcp.McpToolProvider;
 import dev.langchain4j.mcp.client.DefaultMcpClient;
 import dev.langchain4j.mcp.client.McpClient;
 import dev.langchain4j.mcp.client.transport.stdio.StdioMcpTransport;
+import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.request.json.JsonObjectSchema;
 import dev.langchain4j.service.AiServices;
 import dev.langchain4j.service.tool.ToolErrorHandlerResult;
@@ -19,6 +22,7 @@ import dev.langchain4j.service.tool.ToolProviderRequest;
 import dev.langchain4j.service.tool.ToolProviderResult;
 import dev.langchain4j.service.tool.search.simple.SimpleToolSearchStrategy;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
@@ -74,7 +78,7 @@ final class ToolRows {
         }
     }
 
-    private static void mcp(Stage stage, ObjectNode outcome) throws Exception {
+    private static void mcp(Stage stage, ObjectNode outcome) {
         StdioMcpTransport transport = StdioMcpTransport.builder()
                 .command(List.of(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -84,15 +88,15 @@ final class ToolRows {
                         McpServer.class.getName(),
                         stage.work().resolve("executions").toString()))
                 .build();
-        try (McpClient client =
-                DefaultMcpClient.builder().key("notes").transport(transport).build()) {
-            run(
-                    stage,
-                    outcome,
-                    service()
-                            .toolProvider(
-                                    McpToolProvider.builder().mcpClients(client).build()));
-        }
+        // The server ends with this program.
+        McpClient client =
+                DefaultMcpClient.builder().key("notes").transport(transport).build();
+        run(
+                stage,
+                outcome,
+                service()
+                        .toolProvider(
+                                McpToolProvider.builder().mcpClients(client).build()));
     }
 
     /** An executor whose result carries attributes, which stay in the chat memory and are not shown to the model. */
@@ -111,6 +115,19 @@ final class ToolRows {
                     .attributes(Map.of("origin", "here", "lines", List.of("O")))
                     .build();
         }
+    }
+
+    /** This provider takes text only from tools: the picture is in the tool's result and in the chat memory. */
+    private static ChatRequest withoutImages(ChatRequest request) {
+        List<ChatMessage> messages = new ArrayList<>(request.messages());
+        messages.replaceAll(message -> message instanceof ToolExecutionResultMessage result
+                ? result.toBuilder()
+                        .contents(result.contents().stream()
+                                .filter(TextContent.class::isInstance)
+                                .toList())
+                        .build()
+                : message);
+        return request.toBuilder().messages(messages).build();
     }
 
     static List<Row> all() {
@@ -168,7 +185,8 @@ final class ToolRows {
                 new Row(
                         "tool-image",
                         with(call("c1", "draw", "A")),
-                        (stage, outcome) -> run(stage, outcome, service())),
+                        (stage, outcome) -> run(
+                                stage, outcome, service().chatRequestTransformer(request -> withoutImages(request)))),
                 new Row(
                         "external-tool",
                         with(append("c0", "A"), new Script.Call("c1", "mail", Map.of("text", "hello"))),

@@ -21,7 +21,8 @@ class ScriptTest {
     void newestStepThatIsMet_answers() {
         assertThat(String.valueOf(SCRIPT.answer(chat("[{\"role\":\"user\",\"content\":\"go\"}]"))))
                 .contains("\"id\":\"c1\"");
-        assertThat(String.valueOf(SCRIPT.answer(chat("[{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"1\"}]"))))
+        assertThat(String.valueOf(
+                        SCRIPT.answer(chat("[{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"1\"}]"))))
                 .contains("done");
         assertThat(String.valueOf(SCRIPT.answer(chat("[{\"role\":\"user\",\"content\":\"the other\"}]"))))
                 .contains("something else");
