@@ -86,7 +86,8 @@ record Stage(String baseUrl, Path work, String session) {
         outcome.put("tokens", String.valueOf(result.tokenUsage()));
         ArrayNode tools = outcome.putArray("tools");
         result.toolExecutions()
-                .forEach(one -> tools.add(one.request().name() + one.request().arguments() + " -> " + one.result()));
+                .forEach(one ->
+                        tools.add(one.request().name() + one.request().arguments() + " -> " + one.resultContents()));
     }
 
     /** Runs a stream to its end. */
@@ -97,7 +98,7 @@ record Stage(String baseUrl, Path work, String session) {
         stream.onPartialResponse(pieces::add)
                 .onToolExecuted(one -> {
                     synchronized (tools) {
-                        tools.add(one.request().name() + one.request().arguments() + " -> " + one.result());
+                        tools.add(one.request().name() + one.request().arguments() + " -> " + one.resultContents());
                     }
                 })
                 .onCompleteResponse(end::complete)
