@@ -21,12 +21,13 @@ import org.jspecify.annotations.Nullable;
  *
  * <ol>
  *   <li>the session whose scope ({@link #session}, {@link #run}) the calling thread is in; a tool that calls an AI service passes its own
- *       session on;
+ *       session on, and {@link CrabOptions.Builder#serviceSession} goes before the scope;
  *   <li>the session named like the call's {@code @MemoryId}, if the program has named such a session here;
  *   <li>the session that {@code crab.session} names ({@code default} if it does not), if the program has named it here;
  *   <li>the only session that the program has named here, if the AI service has tools and the call has no {@code @MemoryId}.
  * </ol>
  *
+ * On a thread in no scope, such a call joins the durable run of that session, and one of an agentic system the only run that is open.
  * Any other call is left alone, and costs nothing. A tool that uses a sandbox whose session does not protect it is refused, so a call
  * cannot go unprotected unnoticed.
  */

@@ -22,6 +22,8 @@ public final class CrabOptions {
     final List<TurnListener> listeners;
     final Map<String, ToolDeclaration> tools;
     final @Nullable UnknownEffectHandler unknownEffectHandler;
+    final Map<String, String> services;
+    final OnDivergence onDivergence;
     final @Nullable SessionOpener opener;
 
     private CrabOptions(Builder builder) {
@@ -30,6 +32,8 @@ public final class CrabOptions {
         listeners = List.copyOf(builder.listeners);
         tools = Map.copyOf(builder.tools);
         unknownEffectHandler = builder.unknownEffectHandler;
+        services = Map.copyOf(builder.services);
+        onDivergence = builder.onDivergence;
         opener = builder.opener;
     }
 
@@ -42,6 +46,8 @@ public final class CrabOptions {
      *   <li>{@link Builder#listener}: none
      *   <li>{@link Builder#sandboxTool}, {@link Builder#readOnlyTool}, {@link Builder#externalTool}: tools without an annotation are taken
      *       as having their effect in the sandbox
+     *   <li>{@link Builder#serviceSession}: the session comes from scope, memory id or setting, as {@link Crab} says
+     *   <li>{@link Builder#onDivergence}: {@link OnDivergence#PIN}
      *   <li>{@link Builder#onAsk}: nobody, so that {@link OnUnknown#ASK} stops
      * </ul>
      */
@@ -56,6 +62,8 @@ public final class CrabOptions {
         private final List<TurnListener> listeners = new ArrayList<>();
         private final Map<String, ToolDeclaration> tools = new LinkedHashMap<>();
         private @Nullable UnknownEffectHandler unknownEffectHandler;
+        private final Map<String, String> services = new LinkedHashMap<>();
+        private OnDivergence onDivergence = OnDivergence.PIN;
         private @Nullable SessionOpener opener;
 
         private Builder() {}
@@ -98,9 +106,24 @@ public final class CrabOptions {
             return this;
         }
 
+        /**
+         * All calls of the AI services (or agents) with that interface belong to that session, unless a tool makes them; in its durable
+         * run, if one is open. For agents that work together with a sandbox each.
+         */
+        public Builder serviceSession(Class<?> service, String sessionId) {
+            services.put(service.getName(), sessionId);
+            return this;
+        }
+
         /** Who decides where {@link OnUnknown#ASK} is declared. */
         public Builder onAsk(UnknownEffectHandler handler) {
             unknownEffectHandler = handler;
+            return this;
+        }
+
+        /** What to do when a call that is taken up comes to other first messages than before. */
+        public Builder onDivergence(OnDivergence value) {
+            onDivergence = value;
             return this;
         }
 

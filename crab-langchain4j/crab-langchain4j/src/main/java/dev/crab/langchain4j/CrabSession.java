@@ -7,6 +7,9 @@ import dev.crab.runtime.session.SandboxSession;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -21,6 +24,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class CrabSession implements AutoCloseable {
     private static final ThreadLocal<Deque<CrabSession>> AMBIENT = ThreadLocal.withInitial(ArrayDeque::new);
+    private static final Set<CrabSession> OPEN_RUNS = ConcurrentHashMap.newKeySet();
 
     private final SessionEntry entry;
     private final @Nullable String run;
@@ -35,11 +39,23 @@ public final class CrabSession implements AutoCloseable {
     static CrabSession enter(SessionEntry entry, @Nullable String run) {
         CrabSession session = new CrabSession(entry, run);
         AMBIENT.get().push(session);
+        if (run != null) {
+            OPEN_RUNS.add(session);
+        }
         return session;
     }
 
     static @Nullable CrabSession current() {
         return AMBIENT.get().peek();
+    }
+
+    /** The only durable run that this process is in, of that session or (null) of any; null if there is none or more than one. */
+    static @Nullable CrabSession onlyOpenRun(@Nullable SessionEntry entry) {
+        List<CrabSession> runs = OPEN_RUNS.stream()
+                .filter(one -> Crab.hub().known(one.id()) == one.entry)
+                .filter(one -> entry == null || one.entry == entry)
+                .toList();
+        return runs.size() == 1 ? runs.get(0) : null;
     }
 
     SessionEntry entry() {
@@ -86,8 +102,25 @@ public final class CrabSession implements AutoCloseable {
         }
     }
 
+    /**
+     * An executor whose tasks are in this scope, whatever thread they run on: for agents that work side by side while several durable runs
+     * are open in one process.
+     */
+    public Executor executor(Executor target) {
+        return task -> target.execute(() -> {
+            Deque<CrabSession> scopes = AMBIENT.get();
+            scopes.push(this);
+            try {
+                task.run();
+            } finally {
+                scopes.remove(this);
+            }
+        });
+    }
+
     @Override
     public void close() {
         AMBIENT.get().remove(this);
+        OPEN_RUNS.remove(this);
     }
 }

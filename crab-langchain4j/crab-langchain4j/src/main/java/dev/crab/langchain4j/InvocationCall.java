@@ -11,8 +11,10 @@ import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.invocation.InvocationContext;
 import dev.langchain4j.invocation.InvocationParameters;
 import dev.langchain4j.invocation.LangChain4jManaged;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,12 +26,36 @@ import org.jspecify.annotations.Nullable;
  */
 record InvocationCall(String method, String memory, String digest) {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String PASSING = "(made up)";
 
-    static InvocationCall of(InvocationContext context) {
+    /**
+     * The call that a context tells of.
+     *
+     * @param scoped whether it is made inside a run or a tool, where its place tells it from others
+     */
+    static InvocationCall of(InvocationContext context, boolean scoped) {
         String method = context.interfaceName() + "." + context.methodName();
-        String memory = context.interfaceName() + "/" + context.chatMemoryId();
-        return new InvocationCall(
-                method, memory, Digest.of(method, memory, Digest.canonical(arguments(context.methodArguments()))));
+        Object id = context.chatMemoryId();
+        List<Object> values = new ArrayList<>(context.methodArguments());
+        if (scoped && isPassing(context, id)) {
+            Object made = id;
+            values.replaceAll(value -> made.equals(value) ? PASSING : value);
+            id = PASSING;
+        }
+        String memory = context.interfaceName() + "/" + id;
+        return new InvocationCall(method, memory, Digest.of(method, memory, Digest.canonical(arguments(values))));
+    }
+
+    /** An agentic system that was given no memory id makes one up, another one in the next process. */
+    private static boolean isPassing(InvocationContext context, @Nullable Object id) {
+        if (context.managedParameters() == null || context.managedParameters().isEmpty() || id == null) {
+            return false;
+        }
+        try {
+            return UUID.fromString(id.toString()).toString().equals(id.toString());
+        } catch (IllegalArgumentException e) {
+            return false;
+        }
     }
 
     private static JsonNode arguments(Collection<?> arguments) {

@@ -6,17 +6,21 @@ import dev.langchain4j.model.chat.response.ChatResponseMetadata;
 import dev.langchain4j.model.openai.OpenAiChatResponseMetadata;
 import dev.langchain4j.model.openai.OpenAiTokenUsage;
 
-/** OpenAI's own fields of {@link ResponseMetadata}. Only loaded where langchain4j-open-ai is on the class path. */
-final class OpenAiMetadata {
-    static final String FIELD = "openai";
+/** OpenAI's. The raw HTTP exchange is not kept. */
+final class OpenAiMetadata implements ProviderCodec {
+    @Override
+    public String field() {
+        return "openai";
+    }
 
-    private OpenAiMetadata() {}
+    @Override
+    public boolean isOwn(ChatResponseMetadata metadata) {
+        return metadata instanceof OpenAiChatResponseMetadata;
+    }
 
-    static void write(ChatResponseMetadata metadata, ObjectNode json) {
-        if (!(metadata instanceof OpenAiChatResponseMetadata own)) {
-            return;
-        }
-        ObjectNode fields = json.putObject(FIELD);
+    @Override
+    public void write(ChatResponseMetadata metadata, ObjectNode fields) {
+        OpenAiChatResponseMetadata own = (OpenAiChatResponseMetadata) metadata;
         fields.put("created", own.created())
                 .put("serviceTier", own.serviceTier())
                 .put("systemFingerprint", own.systemFingerprint());
@@ -29,8 +33,8 @@ final class OpenAiMetadata {
         }
     }
 
-    static ChatResponseMetadata read(JsonNode json) {
-        JsonNode fields = json.path(FIELD);
+    @Override
+    public ChatResponseMetadata read(JsonNode json, JsonNode fields) {
         OpenAiChatResponseMetadata.Builder builder = OpenAiChatResponseMetadata.builder()
                 .id(ResponseMetadata.text(json, "id"))
                 .modelName(ResponseMetadata.text(json, "model"))

@@ -1,6 +1,5 @@
 package dev.crab.langchain4j;
 
-import dev.crab.overlap.LlmCall;
 import dev.langchain4j.model.ModelProvider;
 import dev.langchain4j.model.chat.Capability;
 import dev.langchain4j.model.chat.ChatModel;
@@ -12,25 +11,13 @@ import dev.langchain4j.model.chat.response.ChatResponse;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Function;
-import org.jspecify.annotations.Nullable;
 
 /** A chat model whose calls, where they belong to a protected invocation, pass through it. Any other call goes straight on. */
 final class ProtectedChatModel implements ChatModel {
-    private static final ThreadLocal<@Nullable ProtectedInvocation> NEXT_CALL = new ThreadLocal<>();
-
     private final ChatModel model;
 
     ProtectedChatModel(ChatModel model) {
         this.model = model;
-    }
-
-    /** The next call of a model on this thread is that invocation's. */
-    static void nextCallOf(@Nullable ProtectedInvocation invocation) {
-        if (invocation == null) {
-            NEXT_CALL.remove();
-        } else {
-            NEXT_CALL.set(invocation);
-        }
     }
 
     @Override
@@ -44,21 +31,11 @@ final class ProtectedChatModel implements ChatModel {
     }
 
     private ChatResponse around(ChatRequest request, Function<ChatRequest, ChatResponse> live) {
-        ProtectedInvocation invocation = NEXT_CALL.get();
-        NEXT_CALL.remove();
-        return invocation == null ? live.apply(request) : invocation.chat(request, call(request), live);
-    }
-
-    /** What the request leaves open is the model's own default; a model without a name is told from others by its class. */
-    private LlmCall call(ChatRequest request) {
-        String name = request.modelName();
-        Integer most = request.maxOutputTokens();
-        ChatRequestParameters defaults = model.defaultRequestParameters();
-        if (defaults != null) {
-            name = name == null ? defaults.modelName() : name;
-            most = most == null ? defaults.maxOutputTokens() : most;
-        }
-        return new LlmCall(name == null ? model.getClass().getName() : name, most == null ? 0 : most);
+        ProtectedInvocation invocation = NextCall.take();
+        return invocation == null
+                ? live.apply(request)
+                : invocation.chat(
+                        request, NextCall.describe(request, model.defaultRequestParameters(), model.getClass()), live);
     }
 
     @Override

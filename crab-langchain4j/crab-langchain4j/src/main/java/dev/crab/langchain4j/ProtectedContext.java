@@ -6,6 +6,7 @@ import dev.crab.runtime.error.ErrorCode;
 import dev.langchain4j.invocation.InvocationContext;
 import dev.langchain4j.memory.ChatMemory;
 import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.StreamingChatModel;
 import dev.langchain4j.observability.api.listener.AiServiceCompletedListener;
 import dev.langchain4j.observability.api.listener.AiServiceErrorListener;
 import dev.langchain4j.observability.api.listener.AiServiceRequestIssuedListener;
@@ -37,8 +38,8 @@ final class ProtectedContext extends AiServiceContext {
         toolService = new ProtectedToolService(this);
         eventListenerRegistrar.register(
                 (AiServiceStartedListener) event -> guarded(() -> begin(event.invocationContext())));
-        eventListenerRegistrar.register((AiServiceRequestIssuedListener)
-                event -> ProtectedChatModel.nextCallOf(find(event.invocationContext())));
+        eventListenerRegistrar.register(
+                (AiServiceRequestIssuedListener) event -> NextCall.is(find(event.invocationContext())));
         eventListenerRegistrar.register((AiServiceCompletedListener) event -> {
             ProtectedInvocation invocation =
                     invocations.remove(event.invocationContext().invocationId());
@@ -51,6 +52,11 @@ final class ProtectedContext extends AiServiceContext {
                     invocations.remove(event.invocationContext().invocationId());
             if (invocation != null) {
                 guarded(invocation::failed);
+            }
+            // Tools that run side by side end in a future, which wraps even an Error.
+            CrabError wrapped = event.error() instanceof CrabError ? null : CrabError.within(event.error());
+            if (wrapped != null) {
+                throw wrapped;
             }
         });
     }
@@ -69,41 +75,79 @@ final class ProtectedContext extends AiServiceContext {
     }
 
     private void begin(InvocationContext context) {
-        ProtectedChatModel.nextCallOf(null);
+        NextCall.is(null);
         RunningTool caller = RunningTool.current();
         ProtectedInvocation parent = caller == null ? null : caller.invocation();
         CrabSession ambient = CrabSession.current();
+        SessionEntry assigned = assigned();
         SessionEntry entry;
         ReplayScope scope = null;
         if (caller != null && parent != null) {
             entry = parent.entry();
             scope = caller.scope();
+        } else if (assigned != null) {
+            entry = assigned;
+            CrabSession run = CrabSession.onlyOpenRun(assigned);
+            scope = run == null ? null : run.scope();
         } else if (ambient != null) {
             entry = ambient.entry();
             scope = ambient.scope();
         } else {
             entry = bySetting(context);
+            // Agents that work side by side are called on threads of a pool, which are in no scope.
+            CrabSession run = entry == null && !isManaged(context) ? null : CrabSession.onlyOpenRun(entry);
+            if (run != null) {
+                entry = run.entry();
+                scope = run.scope();
+            }
         }
         if (entry == null) {
             return;
         }
         refuseUnsupported(context);
-        ChatModel model = chatModel;
-        if (!(model instanceof ProtectedChatModel)) {
-            chatModel = new ProtectedChatModel(model);
-        }
+        decorateModels();
         ChatMemory memory = hasChatMemory() ? chatMemoryService.getOrCreateChatMemory(context.chatMemoryId()) : null;
         UUID id = context.invocationId();
         ProtectedInvocation invocation = ProtectedInvocation.begin(
-                entry, scope, InvocationCall.of(context), memory, () -> invocations.remove(id));
+                entry, scope, InvocationCall.of(context, scope != null), memory, () -> invocations.remove(id));
         invocations.put(id, invocation);
+    }
+
+    private static boolean isManaged(InvocationContext context) {
+        return context.managedParameters() != null
+                && !context.managedParameters().isEmpty();
+    }
+
+    /** Again for every invocation: agents with a function for a model get one set for each of theirs. */
+    private void decorateModels() {
+        ChatModel model = chatModel;
+        if (model != null && !(model instanceof ProtectedChatModel)) {
+            chatModel = new ProtectedChatModel(model);
+        }
+        StreamingChatModel streaming = streamingChatModel;
+        if (streaming != null && !(streaming instanceof ProtectedStreamingModel)) {
+            streamingChatModel = new ProtectedStreamingModel(streaming);
+        }
+    }
+
+    private static boolean isNamed(@Nullable Object memoryId) {
+        return memoryId != null && !memoryId.equals(ChatMemoryService.DEFAULT);
+    }
+
+    private static @Nullable SessionEntry byMemory(InvocationContext context) {
+        Object memoryId = context.chatMemoryId();
+        return isNamed(memoryId) ? Crab.hub().known(String.valueOf(memoryId)) : null;
+    }
+
+    /** Agents that work together may each have a session of their own, which nothing in their calls tells. */
+    private @Nullable SessionEntry assigned() {
+        String session = Crab.hub().options().services.get(aiServiceClass.getName());
+        return session == null ? null : Crab.hub().entry(session, null);
     }
 
     private @Nullable SessionEntry bySetting(InvocationContext context) {
         SessionHub hub = Crab.hub();
-        Object memoryId = context.chatMemoryId();
-        boolean named = memoryId != null && !memoryId.equals(ChatMemoryService.DEFAULT);
-        SessionEntry byMemory = named ? hub.known(String.valueOf(memoryId)) : null;
+        SessionEntry byMemory = byMemory(context);
         if (byMemory != null) {
             return byMemory;
         }
@@ -113,22 +157,21 @@ final class ProtectedContext extends AiServiceContext {
         }
         boolean hasTools = !toolService.toolExecutors().isEmpty()
                 || !toolService.toolProviders().isEmpty();
-        return hasTools && !named ? hub.only() : null;
+        return hasTools && !isNamed(context.chatMemoryId()) ? hub.only() : null;
     }
 
     private void refuseUnsupported(InvocationContext context) {
-        if (chatModel == null) {
-            throw unsupported(context, "it has a streaming model only");
-        }
         for (Method method : aiServiceClass.getMethods()) {
             if (method.getName().equals(context.methodName())
                     && method.getParameterCount() == context.methodArguments().size()) {
                 Class<?> type = method.getReturnType();
-                if (TokenStream.class.isAssignableFrom(type)
-                        || CompletionStage.class.isAssignableFrom(type)
+                if (CompletionStage.class.isAssignableFrom(type)
                         || Flow.Publisher.class.isAssignableFrom(type)
                         || isReactive(type)) {
                     throw unsupported(context, "its method returns " + type.getName() + " before the work is done");
+                }
+                if (chatModel == null && !TokenStream.class.isAssignableFrom(type)) {
+                    throw unsupported(context, "it has a streaming model only, and its method does not stream");
                 }
             }
         }
@@ -156,6 +199,6 @@ final class ProtectedContext extends AiServiceContext {
                 ErrorCode.FRAMEWORK_UNSUPPORTED,
                 context.interfaceName() + "." + context.methodName() + " cannot be protected",
                 why,
-                "use a method that returns the answer itself, or call it outside the session");
+                "use a method that returns the answer itself or a TokenStream, or call it outside the session");
     }
 }

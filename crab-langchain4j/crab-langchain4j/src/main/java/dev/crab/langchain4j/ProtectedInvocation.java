@@ -10,6 +10,7 @@ import dev.crab.overlap.ToolAnswer;
 import dev.crab.overlap.ToolEffect;
 import dev.crab.overlap.TurnCoordinator;
 import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.ChatMessage;
@@ -18,6 +19,7 @@ import dev.langchain4j.data.message.TextContent;
 import dev.langchain4j.memory.ChatMemory;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.response.ChatResponse;
+import dev.langchain4j.model.chat.response.StreamingChatResponseHandler;
 import dev.langchain4j.model.output.TokenUsage;
 import dev.langchain4j.service.tool.ToolExecutionResult;
 import dev.langchain4j.service.tool.ToolExecutor;
@@ -25,6 +27,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
@@ -48,6 +52,8 @@ final class ProtectedInvocation {
     private final Runnable onOver;
     private final AtomicBoolean over = new AtomicBoolean();
     private final PromptPin pin = new PromptPin();
+    private final AtomicInteger issued = new AtomicInteger();
+    private final AtomicInteger calls = new AtomicInteger();
 
     private ProtectedInvocation(
             SessionEntry entry,
@@ -100,49 +106,122 @@ final class ProtectedInvocation {
         return entry;
     }
 
+    /** LangChain4j has announced an LLM call of this invocation. */
+    void callIssued() {
+        issued.incrementAndGet();
+    }
+
+    /**
+     * An LLM call under way.
+     *
+     * @param request with the messages first sent
+     * @param digest of these
+     * @param known the response that the journal holds
+     */
+    record ModelCall(ChatRequest request, String digest, Optional<ChatResponse> known, LlmWindow window) {}
+
     /** An LLM call: the boundary of the turn before, then the journal's response, or the model's while the turn is committed. */
-    ChatResponse chat(ChatRequest request, LlmCall call, Function<ChatRequest, ChatResponse> live) {
-        ChatRequest pinned = pin.apply(request);
-        String digest;
-        Optional<ObjectNode> known;
-        LlmWindow window;
-        try {
-            digest = MessageCodec.digest(pinned.messages());
-            known = replay.nextResponse(digest);
-            if (known.isPresent() && replay.index() == 1) {
-                pinFirst(request.messages(), known.get());
-            }
-            window = turns.boundary(position(), call);
-        } catch (CrabException e) {
-            throw stop(e);
-        }
-        if (known.isPresent()) {
-            window.close();
-            LOG.debug("LLM call {} of {} is served from the journal", replay.index(), replay.key());
-            return MessageCodec.response(known.get());
+    ChatResponse chat(ChatRequest request, LlmCall description, Function<ChatRequest, ChatResponse> live) {
+        ModelCall call = next(request, description);
+        if (call.known().isPresent()) {
+            return call.known().get();
         }
         ChatResponse response;
-        try (window) {
-            response = live.apply(pinned);
-            window.answered(outputTokens(response));
+        try {
+            response = live.apply(call.request());
+        } catch (RuntimeException e) {
+            call.window().close();
+            throw e;
         } catch (Error e) {
             // LangChain4j tells nobody about an Error: the end of the invocation has to be seen here.
+            call.window().close();
             failed();
             throw e;
         }
+        answered(call, response);
+        return response;
+    }
+
+    /** As {@link #chat}, of a model that streams. */
+    void stream(
+            ChatRequest request,
+            LlmCall description,
+            StreamingChatResponseHandler handler,
+            BiConsumer<ChatRequest, StreamingChatResponseHandler> live) {
+        ModelCall call = next(request, description);
+        ProtectedStream stream = new ProtectedStream(this, call, handler);
+        if (call.known().isPresent()) {
+            ReplayThreads.run(() -> stream.replay(call.known().get()));
+            return;
+        }
+        try {
+            live.accept(call.request(), stream);
+        } catch (RuntimeException | Error e) {
+            // Nobody else would see it: a stream is started outside the service's method.
+            call.window().close();
+            failed();
+            throw e;
+        }
+    }
+
+    private ModelCall next(ChatRequest request, LlmCall description) {
+        try {
+            refuseAfterEnd("an LLM call");
+            calls.incrementAndGet();
+            ChatRequest pinned = pin.apply(request);
+            String digest = MessageCodec.digest(pinned.messages());
+            Optional<ObjectNode> known = replay.nextResponse(digest);
+            if (known.isPresent() && replay.index() == 1) {
+                pinFirst(request.messages(), known.get());
+            }
+            LlmWindow window = turns.boundary(position(), description);
+            if (known.isPresent()) {
+                window.close();
+                LOG.debug("LLM call {} of {} is served from the journal", replay.index(), replay.key());
+            }
+            return new ModelCall(pinned, digest, known.map(MessageCodec::response), window);
+        } catch (CrabException e) {
+            throw stop(e);
+        }
+    }
+
+    /** The model has answered: durable on return. */
+    void answered(ModelCall call, ChatResponse response) {
+        call.window().answered(outputTokens(response));
         try {
             ObjectNode payload = MessageCodec.response(response);
             if (replay.index() == 1) {
-                payload.set(PROMPT, MessageCodec.messages(pinned.messages()));
+                payload.set(PROMPT, MessageCodec.messages(call.request().messages()));
                 if (memory != null) {
                     payload.set(MEMORY, MessageCodec.messages(memory.messages()));
                 }
             }
-            replay.responded(digest, payload);
+            replay.responded(call.digest(), payload);
         } catch (CrabException e) {
             throw stop(e);
         }
-        return response;
+    }
+
+    /** What comes after the end could run beside the same call made again, and twice. */
+    private void refuseAfterEnd(String what) {
+        if (over.get()) {
+            throw CrabException.of(
+                    ErrorCode.STATE_INVALID,
+                    what + " of session " + entry.id() + " is not started",
+                    "its AI service's call has ended or failed already",
+                    "make the call again: it is taken up where it stands");
+        }
+    }
+
+    /** An LLM call that went past the decorated model is in no journal. */
+    private void refuseBypassed() {
+        if (issued.get() != calls.get()) {
+            throw CrabException.of(
+                    ErrorCode.FRAMEWORK_UNSUPPORTED,
+                    "the call of session " + entry.id() + " cannot be protected",
+                    "an LLM call of it went past Crab: the AI service's model was exchanged in the middle of a call",
+                    "build one AI service for each model, or do not call it from several threads at once");
+        }
     }
 
     private static int outputTokens(ChatResponse response) {
@@ -153,7 +232,7 @@ final class ProtectedInvocation {
 
     private void pinFirst(List<ChatMessage> now, ObjectNode payload) {
         if (payload.has(PROMPT)) {
-            pin.pin(now, MessageCodec.messages(payload.path(PROMPT)));
+            pin.pin(now, MessageCodec.messages(payload.path(PROMPT)), Crab.hub().options().onDivergence);
         }
         if (memory != null && payload.has(MEMORY)) {
             MemoryRepair.set(memory, MessageCodec.messages(payload.path(MEMORY)));
@@ -171,6 +250,7 @@ final class ProtectedInvocation {
      */
     ToolExecutionResult tool(ToolExecutionRequest request, ToolExecutor executor, Supplier<ToolExecutionResult> live) {
         try {
+            refuseBypassed();
             CrabOptions.ToolDeclaration declared = ToolDeclarations.of(request.name(), executor);
             ToolAnswer answer = replay.tool(request.id(), request.name(), request.arguments(), declared.effect());
             if (answer instanceof ToolAnswer.Recorded recorded) {
@@ -204,12 +284,17 @@ final class ProtectedInvocation {
 
     private ToolExecutionResult run(
             ToolExecutionRequest request, ToolEffect effect, String key, Supplier<ToolExecutionResult> live) {
+        refuseAfterEnd("the tool " + request.name());
         turns.toolStarts(request.name(), effect);
         RunningTool tool = RunningTool.of(request.name(), this, key);
         entry.toolStarts(tool);
+        boolean ran = false;
         boolean recorded = false;
         try {
+            // From here on the same call, made again, waits for this tool.
+            refuseAfterEnd("the tool " + request.name());
             FaultPoints.reach("tool.before");
+            ran = true;
             if (effect == ToolEffect.EXTERNAL) {
                 replay.begun(key, request.name());
             }
@@ -220,7 +305,7 @@ final class ProtectedInvocation {
             FaultPoints.reach("tool.after");
             return result;
         } finally {
-            entry.toolEnded(tool, recorded || (effect == ToolEffect.EXTERNAL && !tool.isSandboxUsed()));
+            entry.toolEnded(tool, !ran || recorded || (effect == ToolEffect.EXTERNAL && !tool.isSandboxUsed()));
             turns.toolEnded();
         }
     }
@@ -252,6 +337,7 @@ final class ProtectedInvocation {
             return;
         }
         try {
+            refuseBypassed();
             turns.settle(position(), replay::end);
         } catch (CrabException e) {
             replay.release();
@@ -260,6 +346,11 @@ final class ProtectedInvocation {
         } finally {
             onOver.run();
         }
+    }
+
+    /** Whether the invocation has ended or failed; tools of it may still run. */
+    boolean isOver() {
+        return over.get();
     }
 
     /** The call failed: the same call, made again, takes it up where it stands. */

@@ -6,23 +6,34 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.model.chat.response.ChatResponseMetadata;
 import dev.langchain4j.model.output.FinishReason;
 import dev.langchain4j.model.output.TokenUsage;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a provider says beside its answer. Programs cast it to the provider's class, so a replayed one has to be of that class: OpenAI's is
- * kept as such (without the raw HTTP exchange), any other comes back in LangChain4j's general form.
+ * What a provider says beside its answer. Programs cast it to the provider's class, so a replayed one has to be of that class: those of
+ * OpenAI, Anthropic and Google AI Gemini are kept as such; any other, Ollama's too, comes back in LangChain4j's general form.
  */
 final class ResponseMetadata {
-    private static final boolean OPEN_AI = isPresent("dev.langchain4j.model.openai.OpenAiChatResponseMetadata");
+    private static final List<ProviderCodec> PROVIDERS = providers();
 
     private ResponseMetadata() {}
 
-    private static boolean isPresent(String type) {
+    private static List<ProviderCodec> providers() {
+        List<ProviderCodec> present = new ArrayList<>();
+        add(present, "dev.langchain4j.model.openai.OpenAiChatResponseMetadata", () -> new OpenAiMetadata());
+        add(present, "dev.langchain4j.model.anthropic.AnthropicChatResponseMetadata", () -> new AnthropicMetadata());
+        add(present, "dev.langchain4j.model.googleai.GoogleAiGeminiChatResponseMetadata", () -> new GeminiMetadata());
+        return List.copyOf(present);
+    }
+
+    private static void add(List<ProviderCodec> present, String type, Supplier<ProviderCodec> codec) {
         try {
             Class.forName(type, false, ResponseMetadata.class.getClassLoader());
-            return true;
+            present.add(codec.get());
         } catch (ClassNotFoundException e) {
-            return false;
+            // That provider's library is not there, nor then any of its answers.
         }
     }
 
@@ -39,15 +50,19 @@ final class ResponseMetadata {
                     .put("output", usage.outputTokenCount())
                     .put("total", usage.totalTokenCount());
         }
-        if (OPEN_AI) {
-            OpenAiMetadata.write(metadata, json);
+        for (ProviderCodec provider : PROVIDERS) {
+            if (provider.isOwn(metadata)) {
+                provider.write(metadata, json.putObject(provider.field()));
+            }
         }
         return json;
     }
 
     static ChatResponseMetadata fromJson(JsonNode json) {
-        if (OPEN_AI && json.hasNonNull(OpenAiMetadata.FIELD)) {
-            return OpenAiMetadata.read(json);
+        for (ProviderCodec provider : PROVIDERS) {
+            if (json.has(provider.field())) {
+                return provider.read(json, json.path(provider.field()));
+            }
         }
         JsonNode tokens = json.path("tokens");
         return ChatResponseMetadata.builder()

@@ -67,6 +67,11 @@ final class RunningTool {
         return scope;
     }
 
+    /** Whether the call that asked for it is over, and nobody waits for it any more. */
+    boolean isLeftOver() {
+        return invocation != null && invocation.isOver();
+    }
+
     void sandboxUsed() {
         sandboxUsed = true;
     }

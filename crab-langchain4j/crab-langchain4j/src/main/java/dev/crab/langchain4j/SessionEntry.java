@@ -103,18 +103,19 @@ final class SessionEntry {
 
     /**
      * Puts the sandbox back to its last commit if a tool ran in it whose result was not recorded: the same call, made again, runs that
-     * tool again, and must find the sandbox as it was before it. Waits for tools that still run in it; a call from within one of them
-     * does not, since that tool's own call is what comes back to be made again.
+     * tool again, and must find the sandbox as it was before it. Waits for tools that still run in it, and in any case for those whose
+     * call has failed meanwhile, since they would run twice at once; a call from within one of them does not, since that tool's own call
+     * is what comes back to be made again.
      *
      * @throws CrabException INTERRUPTED, or what opening the session throws
      */
     synchronized void putBack() {
         RunningTool caller = RunningTool.current();
-        if (!tainted || (caller != null && running.contains(caller))) {
+        if (caller != null && running.contains(caller)) {
             return;
         }
         try {
-            while (!running.isEmpty()) {
+            while ((tainted && !running.isEmpty()) || running.stream().anyMatch(RunningTool::isLeftOver)) {
                 wait();
             }
         } catch (InterruptedException e) {

@@ -45,15 +45,14 @@ final class ToolFailures {
     }
 
     private static @Nullable CrabError fatal(Throwable thrown) {
-        int depth = 0;
-        for (Throwable cause = thrown; cause != null && depth < 50; cause = cause.getCause(), depth++) {
-            if (cause instanceof CrabError error) {
-                return error;
-            }
+        CrabError error = CrabError.within(thrown);
+        Throwable cause = thrown;
+        for (int depth = 0; error == null && cause != null && depth < 50; depth++) {
             if (cause instanceof CrabException refusal && !OF_THE_TOOL.contains(refusal.code())) {
-                return new CrabError(refusal);
+                error = new CrabError(refusal);
             }
+            cause = cause.getCause();
         }
-        return null;
+        return error;
     }
 }

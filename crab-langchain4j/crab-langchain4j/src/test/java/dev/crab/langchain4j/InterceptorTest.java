@@ -29,7 +29,6 @@ import dev.langchain4j.service.AiServices;
 import dev.langchain4j.service.MemoryId;
 import dev.langchain4j.service.Result;
 import dev.langchain4j.service.SystemMessage;
-import dev.langchain4j.service.TokenStream;
 import dev.langchain4j.service.UserMessage;
 import dev.langchain4j.service.tool.ToolErrorHandlerResult;
 import dev.langchain4j.service.tool.ToolExecutor;
@@ -298,6 +297,21 @@ class InterceptorTest {
         assertThat(script.requests()).hasSize(2);
         assertThat(script.requests().get(1).path("messages").get(0))
                 .isEqualTo(script.requests().get(0).path("messages").get(0));
+    }
+
+    @Test
+    void divergedPrompt_isRefusedWhereThatIsWished() {
+        script.calls(null, call("c1", "append", "line", "A")).says("c1", "done");
+        killAt("tool.inside", 1);
+        crash(() -> agent().build().work("go"));
+        Crab.close();
+        configure(options -> options.onDivergence(OnDivergence.FAIL));
+        Throwable thrown = thrownBy(() -> agent().build().work("go"));
+        assertThat(codeOf(thrown)).isEqualTo(ErrorCode.REPLAY_DIVERGED);
+        assertThat(thrown).hasMessageContaining("message 1 was").hasMessageContaining("It is");
+        Crab.close();
+        configure(options -> options.onDivergence(OnDivergence.WARN));
+        assertThat(agent().build().work("go").content()).isEqualTo("done");
     }
 
     @Test
@@ -641,10 +655,6 @@ class InterceptorTest {
                 .isNull();
     }
 
-    interface Streaming {
-        TokenStream chat(String text);
-    }
-
     interface Later {
         CompletableFuture<String> chat(String text);
     }
@@ -658,10 +668,8 @@ class InterceptorTest {
                         ChatResponse.builder().aiMessage(AiMessage.from("hi")).build());
             }
         };
-        Streaming service = AiServices.builder(Streaming.class)
-                .streamingChatModel(streaming)
-                .build();
-        assertThat(service.chat("hi")).isNotNull();
+        Plain service =
+                AiServices.builder(Plain.class).streamingChatModel(streaming).build();
         Later later = AiServices.builder(Later.class).chatModel(model()).build();
         try (CrabSession scope = Crab.session(SESSION)) {
             assertThat(codeOf(thrownBy(() -> service.chat("hi")))).isEqualTo(ErrorCode.FRAMEWORK_UNSUPPORTED);

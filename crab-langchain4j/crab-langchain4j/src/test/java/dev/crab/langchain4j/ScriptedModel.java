@@ -5,6 +5,7 @@ import static com.github.tomakehurst.wiremock.client.WireMock.matchingJsonPath;
 import static com.github.tomakehurst.wiremock.client.WireMock.post;
 import static com.github.tomakehurst.wiremock.client.WireMock.urlEqualTo;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -28,7 +29,7 @@ final class ScriptedModel implements AutoCloseable {
 
     private final WireMockServer server =
             new WireMockServer(WireMockConfiguration.options().dynamicPort());
-    private int priority = 100;
+    private int priority = 1000;
 
     ScriptedModel() {
         server.start();
@@ -78,13 +79,77 @@ final class ScriptedModel implements AutoCloseable {
                 .put("completion_tokens", 5)
                 .put("total_tokens", 15);
         usage.putObject("prompt_tokens_details").put("cached_tokens", 3);
-        MappingBuilder mapping = post(urlEqualTo("/v1/chat/completions")).atPriority(priority--);
+        answer(after, false, "application/json", body.toString());
+        answer(after, true, "text/event-stream", events(body));
+        return this;
+    }
+
+    private void answer(@Nullable String after, boolean streamed, String type, String body) {
+        MappingBuilder mapping = post(urlEqualTo("/v1/chat/completions"))
+                .atPriority(priority--)
+                .withRequestBody(matchingJsonPath("$[?(@.stream " + (streamed ? "==" : "!=") + " true)]"));
         if (after != null) {
             mapping.withRequestBody(matchingJsonPath("$.messages[?(@.tool_call_id == '" + after + "')]"));
         }
-        server.stubFor(mapping.willReturn(
-                aResponse().withHeader("Content-Type", "application/json").withBody(body.toString())));
-        return this;
+        server.stubFor(
+                mapping.willReturn(aResponse().withHeader("Content-Type", type).withBody(body)));
+    }
+
+    /** The same answer as a stream: each text in two pieces, each call with its arguments apart, and the usage at the end. */
+    private static String events(ObjectNode whole) {
+        StringBuilder events = new StringBuilder();
+        JsonNode message = whole.path("choices").path(0).path("message");
+        events.append(chunk(whole, JSON.createObjectNode().put("role", "assistant"), null));
+        String text = message.path("content").asText("");
+        int half = text.length() / 2;
+        if (message.hasNonNull("content")) {
+            events.append(chunk(whole, JSON.createObjectNode().put("content", text.substring(0, half)), null));
+            events.append(chunk(whole, JSON.createObjectNode().put("content", text.substring(half)), null));
+        }
+        int index = 0;
+        for (JsonNode call : message.path("tool_calls")) {
+            ObjectNode head = JSON.createObjectNode();
+            ObjectNode one = head.putArray("tool_calls").addObject().put("index", index);
+            one.put("id", call.path("id").asText()).put("type", "function");
+            one.putObject("function")
+                    .put("name", call.path("function").path("name").asText())
+                    .put("arguments", "");
+            events.append(chunk(whole, head, null));
+            ObjectNode rest = JSON.createObjectNode();
+            rest.putArray("tool_calls")
+                    .addObject()
+                    .put("index", index++)
+                    .putObject("function")
+                    .put("arguments", call.path("function").path("arguments").asText());
+            events.append(chunk(whole, rest, null));
+        }
+        events.append(chunk(
+                whole,
+                JSON.createObjectNode(),
+                whole.path("choices").path(0).path("finish_reason").asText()));
+        ObjectNode usage = head(whole);
+        usage.putArray("choices");
+        usage.set("usage", whole.path("usage"));
+        return events.append("data: ")
+                .append(usage)
+                .append("\n\ndata: [DONE]\n\n")
+                .toString();
+    }
+
+    private static String chunk(ObjectNode whole, ObjectNode delta, @Nullable String finish) {
+        ObjectNode chunk = head(whole);
+        ObjectNode choice =
+                chunk.putArray("choices").addObject().put("index", 0).put("finish_reason", finish);
+        choice.set("delta", delta);
+        return "data: " + chunk + "\n\n";
+    }
+
+    private static ObjectNode head(ObjectNode whole) {
+        ObjectNode head = JSON.createObjectNode().put("object", "chat.completion.chunk");
+        for (String field : List.of("id", "created", "model", "system_fingerprint")) {
+            head.set(field, whole.path(field));
+        }
+        return head;
     }
 
     /** Bodies of the requests so far, oldest first. */
