@@ -22,6 +22,7 @@ import dev.langchain4j.service.AiServices;
 import dev.langchain4j.service.SystemMessage;
 import dev.langchain4j.service.TokenStream;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -353,11 +354,12 @@ class StreamingTest {
                 })
                 .build();
         assertThatThrownBy(() -> stopping.work("go")).isInstanceOf(IllegalArgumentException.class);
-        Awaitility.await().until(() -> ran.contains("slow S"));
+        Awaitility.await().atMost(Duration.ofMinutes(2)).until(() -> ran.contains("slow S"));
         Sync service = sync().build();
         CompletableFuture<String> again = CompletableFuture.supplyAsync(() -> service.work("go"), pool);
         Awaitility.await()
-                .during(java.time.Duration.ofMillis(300))
+                .atMost(Duration.ofMinutes(2))
+                .during(Duration.ofMillis(300))
                 .until(() -> Collections.frequency(ran, "slow S") == 1 && !again.isDone());
         hold.countDown();
         assertThat(again.get(30, TimeUnit.SECONDS)).isEqualTo("done");
@@ -379,7 +381,7 @@ class StreamingTest {
         assertThat(asked.await(30, TimeUnit.SECONDS)).isTrue();
         script.server().resetAll();
         script.says("c1", "done");
-        Awaitility.await().ignoreExceptions().untilAsserted(() -> {
+        Awaitility.await().atMost(Duration.ofMinutes(2)).ignoreExceptions().untilAsserted(() -> {
             Seen seen = new Seen(agent.work("go"));
             assertThat(seen.end.get(10, TimeUnit.SECONDS).aiMessage().text()).isEqualTo("done");
         });

@@ -33,7 +33,7 @@ class ManyFilesTest extends InspectorStage {
                 .isEqualTo(walked.effect())
                 .isEqualTo(kind.effect());
         // Nor does the asking hide anything. It may show more: a snapshot takes mappings their right to write unseen.
-        assertThat(rules(asked)).containsAll(rules(walked));
+        assertThat(rules(asked)).as(asked + " " + walked).containsAll(rules(walked));
     }
 
     private TurnEffects judge(TurnKind kind, InspectionTarget target) {
