@@ -12,7 +12,7 @@ final class ReportPage {
     /** The page of {@link Results#json()}. */
     static String of(ObjectNode found) throws IOException {
         ObjectNode shown = Json.object();
-        for (String part : new String[] {"circumstances", "summaries", "notes", "failures"}) {
+        for (String part : new String[] {"circumstances", "summaries", "notes", "refusals", "failures"}) {
             shown.set(part, found.path(part));
         }
         return ChartPage.of(ChartPage.resource(ReportPage.class, "page.html"), shown);
