@@ -28,7 +28,7 @@ final class UpperFiles implements AutoCloseable {
     static final int MAX_FILES = 500_000;
 
     /** A change this short before a scan may bear the same change time as one after it (the coarse clock ticks every 1 to 10 ms). */
-    private static final long CLOCK_GRAIN_NANOS = 20_000_000;
+    static final long CLOCK_GRAIN_NANOS = 20_000_000;
 
     /** Contents are digested of files up to this size, and of so many bytes at one scan; larger ones count when they are written. */
     private static final long MAX_DIGESTED = 1L << 20;

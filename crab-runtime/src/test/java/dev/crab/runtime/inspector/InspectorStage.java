@@ -57,11 +57,15 @@ abstract class InspectorStage {
         sandbox.run("mkdir -p /scene/" + directory + "; seq 2000 > /scene/m; umount /mnt 2>/dev/null; true");
         sandbox.run(shell(before));
         sandbox.awaitRest();
+        beforeBaseline();
         sandbox.frozen(() -> {
             watch.judge();
             watch.rebase();
         });
     }
+
+    /** What else has to happen before a baseline is taken. */
+    void beforeBaseline() {}
 
     String shell(String bash) {
         return "cd /scene/" + directory + "; K() { /usr/bin/python3 -B /scene/kinds.py \"$@\"; }\n"
