@@ -42,7 +42,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** AI services that stream, and tools that run side by side, over HTTP against a scripted model; the sandbox is a directory. */
+/**
+ * AI services that stream, and tools that run side by side, over HTTP against a scripted model; the sandbox is a directory. Long because
+ * all of them share the services and handlers at its end.
+ */
 @Timeout(60)
 class StreamingTest {
     private static final String SESSION = "stream-1";

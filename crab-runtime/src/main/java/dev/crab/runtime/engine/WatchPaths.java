@@ -29,7 +29,9 @@ final class WatchPaths {
     /** Paths are sent as text; what is called otherwise is found at last, below the root. */
     private static final Pattern NAME = Pattern.compile("[\\w.+@-]{1,255}");
 
-    /** A sandbox may have any number of directories there. */
+    /** A sandbox may have any number of entries there. */
+    private static final int LOOKED_AT = 1024;
+
     private static final int LIMIT = 64;
 
     private WatchPaths() {}
@@ -38,11 +40,13 @@ final class WatchPaths {
     static List<String> of(int initPid) throws IOException {
         Set<String> others = new TreeSet<>();
         try (DirectoryStream<Path> top = Files.newDirectoryStream(Path.of("/proc/" + initPid + "/root"))) {
+            int looked = 0;
             for (Path entry : top) {
+                if (++looked > LOOKED_AT || others.size() == LIMIT) {
+                    break;
+                }
                 String name = entry.getFileName().toString();
-                if (others.size() < LIMIT
-                        && NAME.matcher(name).matches()
-                        && Files.isDirectory(entry, LinkOption.NOFOLLOW_LINKS)) {
+                if (NAME.matcher(name).matches() && Files.isDirectory(entry, LinkOption.NOFOLLOW_LINKS)) {
                     others.add("/" + name);
                 }
             }
