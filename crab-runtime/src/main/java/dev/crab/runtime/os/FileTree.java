@@ -13,13 +13,17 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.Deque;
 import java.util.HexFormat;
+import java.util.Iterator;
 import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Walks a directory tree that others filled, exactly: names are bytes, whatever encoding this process believes in (Java's own paths lose
@@ -106,42 +110,72 @@ public final class FileTree {
                 NativeFd top = openDirectory(LibC.AT_FDCWD, cString(root.toString()), new byte[0])) {
             // "." of the directory itself, so that the root is described like every other entry.
             tree.visitor.visit(tree.describe(top, cString("."), new byte[0]));
-            tree.descend(top, new byte[0], 0);
+            tree.descend(top);
         } catch (LastErrorException e) {
             throw IoErrors.asIoException(root.toString(), e);
         }
     }
 
-    private void descend(NativeFd directory, byte[] path, int depth) throws IOException {
-        if (depth > MAX_DEPTH) {
-            String shown = printable(path);
-            throw CrabException.of(
-                    ErrorCode.LIMIT_EXCEEDED,
-                    "the sandbox's files cannot be saved",
-                    "directories are nested deeper than " + MAX_DEPTH + " below "
-                            + shown.substring(0, Math.min(shown.length(), SHOWN)) + "…",
-                    "remove that tree in the sandbox, or move what is deep in it up");
-        }
-        for (byte[] name : names(directory)) {
-            byte[] child = join(path, name);
-            byte[] cName = Arrays.copyOf(name, name.length + 1);
-            try {
-                Entry entry = describe(directory, cName, child);
-                visitor.visit(entry);
-                entry.tree = null;
-                if (entry.type() == Entry.Type.DIRECTORY) {
-                    try (NativeFd fd = openDirectory(directory.number(), cName, child)) {
-                        descend(fd, child, depth + 1);
-                    }
+    /** A directory on the way from the root to the entry that is visited. */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
+    private record Level(NativeFd fd, byte[] path, Iterator<byte[]> names) {}
+
+    /** A list of levels instead of calls within calls: how deep a tree may be is not for a thread's stack to say. */
+    private void descend(NativeFd top) throws IOException {
+        Deque<Level> levels = new ArrayDeque<>();
+        levels.push(new Level(top, new byte[0], names(top, buffer).iterator()));
+        try {
+            while (!levels.isEmpty()) {
+                Level level = levels.element();
+                if (!level.names.hasNext()) {
+                    levels.pop();
+                    level.fd.close(); // the root's is closed twice, which does nothing
+                    continue;
                 }
-            } catch (LastErrorException e) {
-                throw IoErrors.asIoException(printable(child), e);
+                byte[] name = level.names.next();
+                byte[] child = join(level.path, name);
+                Level below = visit(level, Arrays.copyOf(name, name.length + 1), child, levels.size());
+                if (below != null) {
+                    levels.push(below);
+                }
             }
+        } finally {
+            levels.forEach(level -> level.fd.close());
         }
     }
 
-    private List<byte[]> names(NativeFd directory) {
-        return names(directory, buffer);
+    /** Visits an entry; returns what is in it if it is a directory. */
+    private @Nullable Level visit(Level level, byte[] cName, byte[] path, int depth) throws IOException {
+        try {
+            Entry entry = describe(level.fd, cName, path);
+            visitor.visit(entry);
+            entry.tree = null;
+            if (entry.type() != Entry.Type.DIRECTORY) {
+                return null;
+            }
+            if (depth > MAX_DEPTH) {
+                throw tooDeep(path);
+            }
+            NativeFd fd = openDirectory(level.fd.number(), cName, path);
+            try {
+                return new Level(fd, path, names(fd, buffer).iterator());
+            } catch (RuntimeException e) {
+                fd.close();
+                throw e;
+            }
+        } catch (LastErrorException e) {
+            throw IoErrors.asIoException(printable(path), e);
+        }
+    }
+
+    private static CrabException tooDeep(byte[] path) {
+        String shown = printable(path);
+        return CrabException.of(
+                ErrorCode.LIMIT_EXCEEDED,
+                "the sandbox's files cannot be saved",
+                "directories are nested deeper than " + MAX_DEPTH + " below "
+                        + shown.substring(0, Math.min(shown.length(), SHOWN)) + "…",
+                "remove that tree in the sandbox, or move what is deep in it up");
     }
 
     /** The names in a directory but {@code .} and {@code ..}, sorted as unsigned bytes. */
@@ -356,8 +390,7 @@ public final class FileTree {
         private byte[] target = new byte[0];
         private SortedMap<String, byte[]> attributes;
 
-        @org.jspecify.annotations.Nullable
-        private FileTree tree;
+        private @Nullable FileTree tree;
 
         // The directory that has it, open only during the visit, and its name there with a zero at the end.
         NativeFd directory;

@@ -21,8 +21,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 
 /**
- * A small real sandbox: an overlay over the host's root whose writable layer lies on btrfs, a cgroup of its own, its own pid, mount, ipc
- * and uts namespaces, and a pid 1 that forks the commands. It has more privileges than a sandbox of Crab's, so that the tests can do what
+ * A small real sandbox: an overlay over the host's root whose writable layer lies on btrfs, a cgroup of its own, its own pid, mount, ipc,
+ * uts and network namespaces, and a pid 1 that forks the commands. It has more privileges than a sandbox of Crab's, so that the tests can do what
  * the inspector must see though Crab's sandboxes forbid it.
  */
 final class TestSandbox implements AutoCloseable {
@@ -64,7 +64,7 @@ final class TestSandbox implements AutoCloseable {
         process = new ProcessBuilder(
                         "/bin/sh",
                         "-c",
-                        "echo $$ > " + cgroup + "/cgroup.procs && exec unshare --pid --mount --ipc --uts --fork"
+                        "echo $$ > " + cgroup + "/cgroup.procs && exec unshare --pid --mount --ipc --uts --net --fork"
                                 + " --kill-child /usr/bin/python3 " + script + " " + merged)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();

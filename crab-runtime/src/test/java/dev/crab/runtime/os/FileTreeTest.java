@@ -19,6 +19,9 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -88,14 +91,30 @@ class FileTreeTest {
         shell("rm -rf " + name);
     }
 
+    /** A thread with little stack: calls within calls for each directory would not fit into it. */
     @Test
     void depth_isBounded() throws Exception {
-        shell("p=$(printf %.0sd/ $(seq 700)); for i in 1 2 3; do mkdir -p $p && cd -P $p || exit 1; done");
-        assertThatExceptionOfType(CrabException.class)
-                .isThrownBy(this::paths)
-                .satisfies(e -> assertThat(e.code()).isEqualTo(ErrorCode.LIMIT_EXCEEDED))
-                .satisfies(e -> assertThat(e.why()).contains("2000").hasSizeLessThan(200));
-        shell("rm -rf d");
+        try {
+            shell("p=$(printf %.0sd/ $(seq 500)); for i in 1 2 3 4; do mkdir -p $p && cd -P $p || exit 1; done");
+            assertThat(onSmallStack(this::paths)).hasSize(FileTree.MAX_DEPTH + 1);
+            shell("p=$(printf %.0sd/ $(seq 500)); for i in 1 2 3 4; do cd -P $p || exit 1; done; mkdir d");
+            assertThatExceptionOfType(CrabException.class)
+                    .isThrownBy(() -> onSmallStack(this::paths))
+                    .satisfies(e -> assertThat(e.code()).isEqualTo(ErrorCode.LIMIT_EXCEEDED))
+                    .satisfies(e -> assertThat(e.why()).contains("2000").hasSizeLessThan(200));
+        } finally {
+            shell("rm -rf d"); // too deep for what removes the test's directory
+        }
+    }
+
+    private static <T> T onSmallStack(Callable<T> action) throws Exception {
+        FutureTask<T> task = new FutureTask<>(action);
+        new Thread(null, task, "small-stack", 200_000).start();
+        try {
+            return task.get();
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof Exception cause ? cause : e;
+        }
     }
 
     @Test

@@ -1,11 +1,15 @@
 """Pid 1 of a test sandbox: runs the commands that come in on standard input, one JSON string a line."""
 import ctypes
+import fcntl
 import json
 import os
+import socket
+import struct
 import sys
 
 libc = ctypes.CDLL(None, use_errno=True)
 MS_REC, MS_PRIVATE, MNT_DETACH = 16384, 1 << 18, 2
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 
 
 def call(result):
@@ -20,6 +24,11 @@ def enter(root):
     call(libc.pivot_root(b".", b"."))
     call(libc.umount2(b".", MNT_DETACH))
     os.chdir("/")
+
+
+def loopback_up():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", IFF_UP))
 
 
 def run(command):
@@ -58,6 +67,7 @@ def run(command):
 
 
 enter(sys.argv[1])
+loopback_up()
 print(json.dumps({"status": 0, "output": "ready"}), flush=True)
 for line in sys.stdin:
     print(json.dumps(run(json.loads(line))), flush=True)

@@ -23,8 +23,11 @@ def call(result):
 
 def daemon(ready):
     """Goes to the background, makes itself ready, tells so by a file, then returns."""
-    if os.fork() != 0:
+    child = os.fork()
+    if child != 0:
         while not os.path.exists(ready):
+            if os.waitpid(child, os.WNOHANG)[0] != 0:
+                sys.exit("the daemon has died")  # what it died of stands above
             time.sleep(0.002)
         os.unlink(ready)
         # the daemon must be asleep when this command ends
