@@ -118,7 +118,7 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
                     id + ".files",
                     captured.snapshot().upper(),
                     captured.takenAt(),
-                    previous == null ? null : previous.files().fileTable());
+                    previous == null ? null : previous.files());
             snapshotter.makeDurable(captured.snapshot());
             return table;
         });
@@ -151,7 +151,7 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
         if (dumped != null) {
             WorkDirectory.deleteSoon(dumped.images(), threads);
         }
-        FileImage fileImage = new FileImage(generation, id, table.ref(), table.entries());
+        FileImage fileImage = new FileImage(generation, id, table.ref(), table.bases(), table.entries());
         return new Persisted(new CheckpointImage(processes, fileImage), written, System.nanoTime() - begin);
     }
 

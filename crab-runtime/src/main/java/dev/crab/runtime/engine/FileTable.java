@@ -1,24 +1,19 @@
 package dev.crab.runtime.engine;
 
-import com.fasterxml.jackson.annotation.JsonProperty;
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.ObjectReader;
 import com.fasterxml.jackson.databind.ObjectWriter;
-import com.github.luben.zstd.ZstdIOException;
-import com.github.luben.zstd.ZstdInputStreamNoFinalizer;
 import com.github.luben.zstd.ZstdOutputStreamNoFinalizer;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.os.FileTree;
+import dev.crab.runtime.store.FileImage;
 import dev.crab.runtime.store.ObjectRef;
 import dev.crab.runtime.store.ObjectStore;
-import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.FilterOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Path;
 import java.time.Instant;
@@ -29,81 +24,142 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a snapshot must hold, entry by entry: a zstd stream of lines of JSON, a {@link Header} and then one {@link FileTableEntry} for
- * each entry in the order of {@link FileTree}. See docs/store-format.md.
+ * What a snapshot must hold, entry by entry: a zstd stream of lines of JSON, a header and then {@link FileTableEntry}s in the order of
+ * {@link FileTree}. A table holds all entries, or what differs from older tables that it builds upon. See docs/store-format.md.
  *
- * <p>Table and tree have the same order, so that comparing them, or taking over digests from the table before, is one pass over both,
- * whatever their size.
+ * <p>Tables and tree have the same order, so that comparing them, or taking over digests from the tables before, is one pass over all of
+ * them, whatever their size.
+ *
+ * <p>How many tables there are to read: a new one takes in the newest ones that are not much larger than itself, as the levels of a
+ * log-structured merge tree do (O'Neil, Cheng, Gawlick, O'Neil: The Log-Structured Merge-Tree, 1996). So their number grows with the
+ * logarithm of the number of entries, and each entry is written again about as often.
  */
 final class FileTable {
-    private static final String FORMAT = "crab-files";
-    private static final int VERSION = 1;
     private static final int LEVEL = 3;
-    private static final int MAX_LINE = 1 << 22;
     private static final int MAX_DIFFERENCES = 10;
-    private static final ObjectMapper JSON = new ObjectMapper();
-    private static final ObjectWriter WRITER = JSON.writer();
-    private static final ObjectReader ENTRY = JSON.readerFor(FileTableEntry.class);
-    private static final ObjectReader HEADER = JSON.readerFor(Header.class);
 
-    /** The first line. {@code takenAt} is the second since 1970 before which the snapshot was certainly not taken. */
-    private record Header(
-            @JsonProperty("format") String format,
-            @JsonProperty("version") int version,
-            @JsonProperty("takenAt") long takenAt) {}
+    /** A table that is at most so many times as long as what is to be written is taken in. */
+    private static final int TAKEN_IN = 3;
+
+    /** One that is at most so many bytes long is taken in, too. */
+    private static final int SMALL = 1 << 10;
+
+    private static final ObjectWriter WRITER = new ObjectMapper().writer();
 
     /**
      * A table that was written.
      *
      * @param ref the object
-     * @param entries its lines but the header
+     * @param bases older tables that it builds upon, the newest first
+     * @param entries number of entries of all of them together
      */
-    record Written(ObjectRef ref, long entries) {}
+    record Written(ObjectRef ref, List<ObjectRef> bases, long entries) {}
 
     private FileTable() {}
 
     /**
-     * Describes a tree that does not change. Digests are taken over from an earlier table of the same volume where that is safe; if that
-     * table turns out to be damaged, everything is read.
+     * Describes a tree that does not change, by what differs from an earlier table if there is one. Digests are taken over from that where
+     * it is safe and it is of the same volume; if it turns out to be damaged, everything is read and written.
      */
-    static Written write(ObjectStore store, String name, Path upper, Instant takenAt, @Nullable ObjectRef earlier) {
+    static Written write(ObjectStore store, String name, Path upper, Instant takenAt, @Nullable FileImage earlier) {
         if (earlier != null) {
-            try (Lines lines = new Lines(store, earlier)) {
-                Written written = write(store, name, upper, takenAt, lines);
-                lines.drain();
-                return written;
+            try {
+                return writeChanges(store, name, upper, takenAt, earlier.tables());
             } catch (CrabException e) {
                 if (e.code() != ErrorCode.OBJECT_CORRUPT && e.code() != ErrorCode.FORMAT_UNKNOWN) {
                     throw e;
                 }
             } catch (IOException e) {
-                throw CrabException.io("file table " + earlier.name() + " cannot be read", e);
+                throw CrabException.io("file table " + earlier.fileTable().name() + " cannot be read", e);
             }
         }
-        return write(store, name, upper, takenAt, (Lines) null);
-    }
-
-    private static Written write(ObjectStore store, String name, Path upper, Instant takenAt, @Nullable Lines earlier) {
         long[] entries = new long[1];
         ObjectRef ref = store.write(name, raw -> {
-            OutputStream zstd = new ZstdOutputStreamNoFinalizer(new Unclosed(raw), LEVEL).setChecksum(true);
-            try (OutputStream out = new BufferedOutputStream(zstd, 1 << 16)) {
-                line(out, new Header(FORMAT, VERSION, takenAt.getEpochSecond()));
+            try (OutputStream out = begin(raw, FileTableCursor.Header.WHOLE, takenAt)) {
                 FileTree.walk(upper, tree -> {
                     FileTableEntry entry = FileTableEntry.of(tree);
-                    if (entry.isFile()) {
-                        FileTableEntry old = earlier == null ? null : earlier.find(entry.path());
-                        String digest = old != null && earlier != null && old.contentIsThatOf(entry, earlier.takenAt)
-                                ? old.digest()
-                                : null;
-                        entry = entry.withDigest(digest == null ? tree.sha256() : digest);
-                    }
-                    line(out, entry);
+                    line(out, entry.isFile() ? entry.withDigest(tree.sha256()) : entry);
                     entries[0]++;
                 });
             }
         });
-        return new Written(ref, entries[0]);
+        return new Written(ref, List.of(), entries[0]);
+    }
+
+    private static Written writeChanges(
+            ObjectStore store, String name, Path upper, Instant takenAt, List<ObjectRef> earlier) throws IOException {
+        ByteArrayOutputStream changes = new ByteArrayOutputStream();
+        long entries = 0;
+        try (OutputStream out = begin(changes, FileTableCursor.Header.CHANGES, takenAt);
+                FileTableView view = FileTableView.open(store, earlier)) {
+            entries = new Changes(view, out).of(upper);
+            view.drain();
+        }
+        int taken = 0;
+        long length = changes.size();
+        while (taken < earlier.size() && earlier.get(taken).length() <= Math.max(SMALL, TAKEN_IN * length)) {
+            length += earlier.get(taken).length();
+            taken++;
+        }
+        List<ObjectRef> bases = earlier.subList(taken, earlier.size());
+        if (taken == 0) {
+            return new Written(store.write(name, changes::writeTo), bases, entries);
+        }
+        List<FileTableCursor> cursors = new ArrayList<>();
+        cursors.add(new FileTableCursor(name, new ByteArrayInputStream(changes.toByteArray())));
+        cursors.addAll(FileTableView.cursors(store, earlier.subList(0, taken)));
+        int version = bases.isEmpty() ? FileTableCursor.Header.WHOLE : FileTableCursor.Header.CHANGES;
+        try (FileTableView merged = new FileTableView(cursors, !bases.isEmpty())) {
+            ObjectRef ref = store.write(name, raw -> {
+                try (OutputStream out = begin(raw, version, takenAt)) {
+                    merged.rest(entry -> line(out, entry));
+                }
+                merged.drain();
+            });
+            return new Written(ref, bases, entries);
+        }
+    }
+
+    /** Finds and writes what differs between the tables before and a tree. */
+    private static final class Changes {
+        private final FileTableView earlier;
+        private final OutputStream out;
+        private boolean sameTree;
+        private long entries;
+
+        Changes(FileTableView earlier, OutputStream out) {
+            this.earlier = earlier;
+            this.out = out;
+        }
+
+        /** Returns the number of the tree's entries. */
+        long of(Path upper) throws IOException {
+            FileTableView.Passed gone = passed -> line(out, FileTableEntry.gone(passed.path()));
+            FileTree.walk(upper, tree -> {
+                FileTableEntry entry = FileTableEntry.of(tree);
+                FileTableEntry old = earlier.find(entry.path(), gone);
+                if (entry.isFile()) {
+                    String digest = old != null && old.contentIsThatOf(entry, earlier.takenAt()) ? old.digest() : null;
+                    entry = entry.withDigest(digest == null ? tree.sha256() : digest);
+                }
+                if (entry.path().isEmpty()) {
+                    sameTree = old != null && old.inode() == entry.inode();
+                }
+                if (old == null || !old.isStill(entry, sameTree)) {
+                    line(out, entry);
+                }
+                entries++;
+            });
+            earlier.rest(gone);
+            return entries;
+        }
+    }
+
+    private static OutputStream begin(OutputStream raw, int version, Instant takenAt) throws IOException {
+        OutputStream zstd = new ZstdOutputStreamNoFinalizer(new Unclosed(raw), LEVEL).setChecksum(true);
+        OutputStream out = new BufferedOutputStream(zstd, 1 << 16);
+        line(out, new FileTableCursor.Header(FileTableCursor.FORMAT, version, takenAt.getEpochSecond()));
+        return out;
     }
 
     private static void line(OutputStream out, Object value) throws IOException {
@@ -112,16 +168,16 @@ final class FileTable {
     }
 
     /**
-     * Compares a tree that does not change with a table.
+     * Compares a tree that does not change with its tables.
      *
      * @return number of entries
      * @throws CrabException RESTORE_MISMATCH with the first differences; OBJECT_CORRUPT, FORMAT_UNKNOWN, IO_FAILED
      */
-    static long verify(ObjectStore store, ObjectRef ref, long expectedEntries, Path upper) {
+    static long verify(ObjectStore store, FileImage image, Path upper) {
         List<String> differences = new ArrayList<>();
         long[] entries = new long[1];
         Map<Long, Long> inodes = new HashMap<>();
-        try (Lines lines = new Lines(store, ref)) {
+        try (FileTableView lines = FileTableView.open(store, image.tables())) {
             FileTree.walk(upper, tree -> {
                 entries[0]++;
                 FileTableEntry found = FileTableEntry.of(tree);
@@ -142,8 +198,9 @@ final class FileTable {
             });
             lines.rest(missing -> note(differences, missing, "is missing"));
             lines.drain();
-            if (lines.read != expectedEntries) {
-                throw corrupt(ref, "it has " + lines.read + " entries, not " + expectedEntries);
+            if (lines.entries() != image.entries()) {
+                throw FileTableCursor.corrupt(
+                        image.fileTable().name(), "it has " + lines.entries() + " entries, not " + image.entries());
             }
         } catch (IOException e) {
             throw CrabException.io("the files in " + upper + " cannot be checked", e);
@@ -163,141 +220,6 @@ final class FileTable {
         if (differences.size() <= MAX_DIFFERENCES) {
             differences.add((entry.path().isEmpty() ? "/" : entry.path()) + " " + what);
         }
-    }
-
-    private static CrabException corrupt(ObjectRef ref, String why) {
-        return CrabException.of(
-                ErrorCode.OBJECT_CORRUPT,
-                "file table " + ref.name() + " cannot be used",
-                why,
-                "restore an earlier generation");
-    }
-
-    /** What to do with an entry of the table that the tree lacks. */
-    private interface Missing {
-        void entry(FileTableEntry entry);
-    }
-
-    /** Reads a table from the front, as far as it is asked for. */
-    private static final class Lines implements AutoCloseable {
-        private final ObjectRef ref;
-        private final InputStream raw;
-        private final InputStream in;
-        private final ByteArrayOutputStream line = new ByteArrayOutputStream(256);
-        private final long takenAt;
-        private @Nullable FileTableEntry next;
-        private long read;
-
-        Lines(ObjectStore store, ObjectRef ref) throws IOException {
-            this.ref = ref;
-            this.raw = store.open(ref);
-            try {
-                this.in = new BufferedInputStream(new ZstdInputStreamNoFinalizer(raw), 1 << 16);
-                Header header = HEADER.readValue(nextLine());
-                if (!FORMAT.equals(header.format()) || header.version() < 1) {
-                    throw corrupt(ref, "it does not begin like a file table");
-                }
-                if (header.version() != VERSION) {
-                    raw.transferTo(OutputStream.nullOutputStream());
-                    throw CrabException.of(
-                            ErrorCode.FORMAT_UNKNOWN,
-                            "file table " + ref.name() + " cannot be read",
-                            "its format has version " + header.version() + ", and " + VERSION + " is the newest known",
-                            "use the version of Crab that wrote it, or a newer one");
-                }
-                this.takenAt = header.takenAt();
-                advance();
-            } catch (CrabException | IOException e) {
-                raw.close();
-                if (e instanceof CrabException refusal) {
-                    throw refusal;
-                }
-                throw corrupt(ref, String.valueOf(e.getMessage()));
-            }
-        }
-
-        @Nullable
-        FileTableEntry find(String path) throws IOException {
-            return find(path, missing -> {});
-        }
-
-        /** Goes forward to that path; null if the table does not have it. */
-        @Nullable
-        FileTableEntry find(String path, Missing passed) throws IOException {
-            byte[] wanted = FileTableEntry.unescape(path);
-            while (next != null) {
-                int order = compare(FileTableEntry.unescape(next.path()), wanted);
-                if (order > 0) {
-                    return null;
-                }
-                FileTableEntry entry = next;
-                advance();
-                if (order == 0) {
-                    return entry;
-                }
-                passed.entry(entry);
-            }
-            return null;
-        }
-
-        void rest(Missing missing) throws IOException {
-            while (next != null) {
-                missing.entry(next);
-                advance();
-            }
-        }
-
-        /** To the object's end, where its digest is checked. */
-        void drain() throws IOException {
-            rest(ignored -> {});
-            byte[] buffer = new byte[1 << 12];
-            int length;
-            while ((length = raw.read(buffer)) >= 0) {
-                if (length > 0) {
-                    throw corrupt(ref, "something follows its end");
-                }
-            }
-        }
-
-        private void advance() throws IOException {
-            try {
-                byte[] text = nextLine();
-                next = text.length == 0 ? null : ENTRY.readValue(text);
-                read += next == null ? 0 : 1;
-            } catch (JsonProcessingException | ZstdIOException e) {
-                throw corrupt(ref, String.valueOf(e.getMessage()));
-            }
-        }
-
-        private byte[] nextLine() throws IOException {
-            line.reset();
-            int c;
-            while ((c = in.read()) >= 0 && c != '\n') {
-                line.write(c);
-                if (line.size() > MAX_LINE) {
-                    throw corrupt(ref, "a line is longer than " + MAX_LINE + " bytes");
-                }
-            }
-            return line.toByteArray();
-        }
-
-        @Override
-        public void close() throws IOException {
-            raw.close();
-        }
-    }
-
-    /** The order of a walk: component by component, so that a slash comes before every other byte. */
-    static int compare(byte[] left, byte[] right) {
-        int end = Math.min(left.length, right.length);
-        for (int i = 0; i < end; i++) {
-            if (left[i] != right[i]) {
-                int a = left[i] == '/' ? 0 : left[i] & 0xff;
-                int b = right[i] == '/' ? 0 : right[i] & 0xff;
-                return Integer.compare(a, b);
-            }
-        }
-        return Integer.compare(left.length, right.length);
     }
 
     /** Ends a compressed stream without ending what it is part of. */

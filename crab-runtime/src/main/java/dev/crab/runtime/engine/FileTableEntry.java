@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * {@code %XX}.
  *
  * @param path below the volume's upper directory, with a leading slash; empty for that directory itself
- * @param type {@code f} file, {@code d} directory, {@code l} symbolic link, {@code p} fifo, {@code s} socket, {@code c} and {@code b}
+ * @param type {@code -} nothing any more (in a table of changes), {@code f} file, {@code d} directory, {@code l} symbolic link, {@code p} fifo, {@code s} socket, {@code c} and {@code b}
  *     devices (a character device 0:0 is an overlay's whiteout)
  * @param mode permission bits, 0 to 07777
  * @param size bytes, for files
@@ -50,6 +50,9 @@ record FileTableEntry(
         @JsonProperty("r") long @Nullable [] device,
         @JsonProperty("x") @Nullable Map<String, String> attributes,
         @JsonProperty("d") @Nullable String digest) {
+    private static final String GONE = "-";
+    private static final long[] NEVER = {};
+
     /** The entry of a tree, with the digest still to be told. */
     static FileTableEntry of(FileTree.Entry entry) {
         FileTree.Entry.Type type = entry.type();
@@ -96,6 +99,27 @@ record FileTableEntry(
                 device,
                 attributes,
                 newDigest);
+    }
+
+    /** Says in a table of changes that there is no such path any more. */
+    static FileTableEntry gone(String path) {
+        return new FileTableEntry(path, GONE, 0, 0, 0, 0, NEVER, NEVER, 0, 0, null, null, null, null);
+    }
+
+    boolean isGone() {
+        return type.equals(GONE);
+    }
+
+    /**
+     * Whether a table that has this older entry need not have {@code now}.
+     *
+     * @param sameTree whether both are of the same volume; else nearly every file has got another inode and time of change, which are
+     *     left as they were: they only tell what need not be read, and then nothing of it is taken over
+     */
+    boolean isStill(FileTableEntry now, boolean sameTree) {
+        boolean sameInode = inode == now.inode;
+        return differenceTo(now) == null
+                && (sameTree ? sameInode && Arrays.equals(changed, now.changed) : sameInode || now.links == 0);
     }
 
     boolean isFile() {
@@ -176,5 +200,18 @@ record FileTableEntry(
             }
         }
         return Arrays.copyOf(bytes, length);
+    }
+
+    /** The order of a walk: component by component, so that a slash comes before every other byte. */
+    static int compare(byte[] left, byte[] right) {
+        int end = Math.min(left.length, right.length);
+        for (int i = 0; i < end; i++) {
+            if (left[i] != right[i]) {
+                int a = left[i] == '/' ? 0 : left[i] & 0xff;
+                int b = right[i] == '/' ? 0 : right[i] & 0xff;
+                return Integer.compare(a, b);
+            }
+        }
+        return Integer.compare(left.length, right.length);
     }
 }

@@ -116,8 +116,7 @@ final class Restore {
                 // Before anything is mounted from the volume: mounting an overlay tidies up in its work directory,
                 // and with it the link counts of whiteouts.
                 long verifying = System.nanoTime();
-                files = FileTable.verify(
-                        objects, image.files().fileTable(), image.files().entries(), volume.upper());
+                files = FileTable.verify(objects, image.files(), volume.upper());
                 verifyNanos += System.nanoTime() - verifying;
                 prepared.mount();
                 FaultPoints.reach("restore.placed");

@@ -15,6 +15,6 @@ public final class SnapshotVerifier {
      * @throws dev.crab.runtime.error.CrabException RESTORE_MISMATCH with the first differences; OBJECT_CORRUPT, FORMAT_UNKNOWN, IO_FAILED
      */
     public static long verify(ObjectStore objects, FileImage image, Snapshot snapshot) {
-        return FileTable.verify(objects, image.fileTable(), image.entries(), snapshot.upper());
+        return FileTable.verify(objects, image, snapshot.upper());
     }
 }

@@ -75,6 +75,7 @@ public record Manifest(
             throw new IllegalArgumentException("the snapshot of " + snapshot + " cannot be " + files.snapshotId());
         }
         requireName(files.fileTable(), snapshot + ".");
+        files.bases().forEach(base -> requireName(base, Names.prefix(session)));
         ProcessImage processes = checkpoint.processes();
         if (processes != null) {
             requireName(processes.dump(), part(session, generation, processes.generation()) + ".");
@@ -99,8 +100,7 @@ public record Manifest(
     /** Every object that this manifest needs. */
     public List<ObjectRef> objects() {
         ProcessImage processes = checkpoint.processes();
-        ObjectRef fileTable = checkpoint.files().fileTable();
-        List<ObjectRef> needed = new ArrayList<>(List.of(fileTable));
+        List<ObjectRef> needed = new ArrayList<>(checkpoint.files().tables());
         if (processes != null) {
             needed.add(processes.dump());
             needed.addAll(processes.bases());

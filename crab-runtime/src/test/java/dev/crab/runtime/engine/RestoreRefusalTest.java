@@ -100,7 +100,7 @@ class RestoreRefusalTest {
     @Test
     void missingSnapshot_isRefused() {
         FileImage files = image.files();
-        FileImage other = new FileImage(1, "no-such-snapshot", files.fileTable(), files.entries());
+        FileImage other = new FileImage(1, "no-such-snapshot", files.fileTable(), files.bases(), files.entries());
         refused(ErrorCode.SNAPSHOT_MISSING, "no-such-snapshot", new CheckpointImage(image.processes(), other));
     }
 
@@ -300,7 +300,11 @@ class RestoreRefusalTest {
         change.to(volume.upper());
         Snapshot snapshot = fixture.snapshotter.snapshot(volume, EngineFixture.newId());
         FileImage files = new FileImage(
-                1, snapshot.id(), image.files().fileTable(), image.files().entries());
+                1,
+                snapshot.id(),
+                image.files().fileTable(),
+                image.files().bases(),
+                image.files().entries());
         refused(ErrorCode.RESTORE_MISMATCH, reason, new CheckpointImage(image.processes(), files));
         fixture.snapshotter.delete(snapshot);
         fixture.snapshotter.delete(volume);

@@ -131,6 +131,8 @@ class ManifestStoreTest {
                 "/checkpoint/processes/dump  | null",
                 "/checkpoint/processes/dump/name| \"t.g1.dump\"",
                 "/checkpoint/files/fileTable/name| \"t.g1.files\"",
+                "/checkpoint/files/bases     | null",
+                "/checkpoint/files/bases/0/name| \"t.g1.files\"",
                 "/image                      | \"/images/\\u0000\"",
                 "/image                      | null",
                 "/spec                       | null",
@@ -202,6 +204,7 @@ class ManifestStoreTest {
 
     static Manifest manifest(String session, long generation, boolean dump) {
         ObjectRef table = new ObjectRef(Names.checkpoint(session, generation) + ".files", 10, "ab".repeat(32));
+        ObjectRef older = new ObjectRef(Names.prefix(session) + "g0.files", 9, "ba".repeat(32));
         ProcessImage processes = new ProcessImage(
                 generation,
                 new ObjectRef(Names.checkpoint(session, generation) + ".dump", 20, "cd".repeat(32)),
@@ -223,7 +226,7 @@ class ManifestStoreTest {
                 "/images/debian",
                 new CheckpointImage(
                         dump ? processes : null,
-                        new FileImage(generation, Names.checkpoint(session, generation), table, 3)),
+                        new FileImage(generation, Names.checkpoint(session, generation), table, List.of(older), 3)),
                 Map.of("shell.main", "cd /tmp"),
                 List.of("process 7"),
                 List.of(new LostProcess(7, 1, List.of("a", "b c"), List.of("X=ü"), "/srv", 0, 5)));
