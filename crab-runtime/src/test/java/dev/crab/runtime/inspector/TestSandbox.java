@@ -5,6 +5,7 @@ import static org.awaitility.Awaitility.await;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.crab.runtime.store.SmallDisk;
 import java.io.BufferedReader;
 import java.io.BufferedWriter;
 import java.io.IOException;
@@ -175,7 +176,7 @@ final class TestSandbox implements AutoCloseable {
         }
         await().pollInterval(5, TimeUnit.MILLISECONDS).until(() -> processes() == 0);
         Files.delete(cgroup);
-        run("umount", merged.toString());
+        SmallDisk.unmount(merged);
         btrfs.close();
         run("rm", "-rf", "--one-file-system", directory.toString());
     }

@@ -1,5 +1,6 @@
 package dev.crab.runtime.inspector;
 
+import dev.crab.runtime.store.SmallDisk;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -36,6 +37,6 @@ final class TestVolume implements AutoCloseable {
 
     @Override
     public void close() throws IOException {
-        TestSandbox.run("umount", mountPoint.toString());
+        SmallDisk.unmount(mountPoint);
     }
 }

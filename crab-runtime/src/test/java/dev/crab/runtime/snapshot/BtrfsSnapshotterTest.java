@@ -7,6 +7,7 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.os.Btrfs;
 import dev.crab.runtime.os.Filesystems;
+import dev.crab.runtime.store.SmallDisk;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -123,7 +124,7 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
             refused(ErrorCode.DATA_DIRECTORY_UNUSABLE, directory.resolve("data"));
             refused(ErrorCode.DATA_DIRECTORY_UNUSABLE, directory);
         } finally {
-            run("umount", directory.toString());
+            SmallDisk.unmount(directory);
         }
         refused(ErrorCode.DATA_DIRECTORY_UNUSABLE, Files.createFile(directory.resolve("file")));
     }
@@ -136,7 +137,7 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
             assertThat(directory.resolve("data/btrfs.img")).doesNotExist();
             assertThat(directory.resolve("data/btrfs.img.new")).doesNotExist();
         } finally {
-            run("umount", directory.toString());
+            SmallDisk.unmount(directory);
         }
     }
 
@@ -157,7 +158,7 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
                 Snapshotters.release(directory.resolve("data"));
             }
         } finally {
-            run("umount", directory.toString());
+            SmallDisk.unmount(directory);
         }
     }
 
@@ -182,7 +183,7 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
                 Snapshotters.release(data);
             }
         } finally {
-            run("umount", directory.toString());
+            SmallDisk.unmount(directory);
         }
     }
 
@@ -214,7 +215,7 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
                 Snapshotters.release(data);
             }
         } finally {
-            run("umount", directory.toString());
+            SmallDisk.unmount(directory);
         }
     }
 

@@ -161,6 +161,7 @@ class CheckpointStoreTest {
             assertThat(store.manifests().generations()).containsExactly(2L, 3L);
             assertThat(store.objects().list(""))
                     .containsExactlyInAnyOrder(
+                            "s.g0.files", // all build upon it
                             "s.g2.dump",
                             "s.g2.dump.base0",
                             "s.g2.files",

@@ -4,9 +4,11 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import org.awaitility.Awaitility;
 
 /** Real file systems that are small, read-only or failing, mounted for one test and gone after it. Needs root. */
 public final class SmallDisk implements AutoCloseable {
@@ -20,7 +22,7 @@ public final class SmallDisk implements AutoCloseable {
     /** A tmpfs of that many KiB. */
     public static SmallDisk tmpfs(Path at, int kibibytes) throws IOException {
         SmallDisk disk = new SmallDisk(Files.createDirectories(at));
-        disk.run("mount", "-t", "tmpfs", "-o", "mode=700,size=" + kibibytes + "k", "crab-test", at.toString());
+        run("mount", "-t", "tmpfs", "-o", "mode=700,size=" + kibibytes + "k", "crab-test", at.toString());
         disk.undo.push(List.of("umount", at.toString()));
         return disk;
     }
@@ -36,12 +38,11 @@ public final class SmallDisk implements AutoCloseable {
         try {
             Path image = backing.resolve("image");
             Path mount = Files.createDirectories(at.resolve("mount"));
-            disk.run("truncate", "-s", "64M", image.toString());
-            disk.run("mkfs.ext4", "-q", "-O", "^has_journal", "-E", "nodiscard", image.toString());
-            String device =
-                    disk.run("losetup", "--find", "--show", image.toString()).strip();
+            run("truncate", "-s", "64M", image.toString());
+            run("mkfs.ext4", "-q", "-O", "^has_journal", "-E", "nodiscard", image.toString());
+            String device = run("losetup", "--find", "--show", image.toString()).strip();
             disk.undo.push(List.of("losetup", "--detach", device));
-            disk.run("mount", "-t", "ext4", device, mount.toString());
+            run("mount", "-t", "ext4", device, mount.toString());
             disk.undo.push(List.of("umount", mount.toString()));
             ready = true;
             SmallDisk result = new SmallDisk(mount);
@@ -59,10 +60,10 @@ public final class SmallDisk implements AutoCloseable {
         Path image = Files.createDirectories(at).resolve(type + ".img");
         Path mount = Files.createDirectories(at.resolve(type));
         SmallDisk disk = new SmallDisk(mount);
-        disk.run("truncate", "-s", mebibytes + "M", image.toString());
+        run("truncate", "-s", mebibytes + "M", image.toString());
         disk.undo.push(List.of("rm", image.toString()));
-        disk.run("mkfs." + type, "-q", image.toString());
-        disk.run("mount", "-o", "loop,noatime", image.toString(), mount.toString());
+        run("mkfs." + type, "-q", image.toString());
+        run("mount", "-o", "loop,noatime", image.toString(), mount.toString());
         disk.undo.push(List.of("umount", mount.toString()));
         return disk;
     }
@@ -75,7 +76,30 @@ public final class SmallDisk implements AutoCloseable {
         return root;
     }
 
-    private String run(String... command) throws IOException {
+    /** Unmounts what the kernel may hold for a moment longer. */
+    public static void unmount(Path where) {
+        patiently(List.of("umount", where.toString()));
+    }
+
+    /**
+     * The kernel lets go of a loop device's file some time after what was on it was unmounted, and a program that starts in mount namespaces
+     * of its own anywhere on the host has all mounts for a moment.
+     */
+    private static void patiently(List<String> command) {
+        Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> {
+            try {
+                run(command.toArray(new String[0]));
+                return true;
+            } catch (IOException e) {
+                if (String.valueOf(e.getMessage()).contains("busy")) {
+                    return false;
+                }
+                throw e;
+            }
+        });
+    }
+
+    private static String run(String... command) throws IOException {
         Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         int status = process.onExit().join().exitValue();
@@ -86,9 +110,9 @@ public final class SmallDisk implements AutoCloseable {
     }
 
     @Override
-    public void close() throws IOException {
+    public void close() {
         for (List<String> command : undo) {
-            run(command.toArray(new String[0]));
+            patiently(command);
         }
         undo.clear();
     }

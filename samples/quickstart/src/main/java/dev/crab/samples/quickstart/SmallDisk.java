@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 
 /** A small file system in a sparse file, mounted for as long as it is open, which a run may fill without harm to the host. */
 final class SmallDisk implements AutoCloseable {
@@ -35,6 +36,7 @@ final class SmallDisk implements AutoCloseable {
     }
 
     private static final String SIZE = "640M";
+    private static final long PATIENCE_NANOS = 60_000_000_000L;
 
     private final Deque<List<String>> undo = new ArrayDeque<>();
     private final Path directory;
@@ -107,9 +109,18 @@ final class SmallDisk implements AutoCloseable {
     @Override
     public void close() {
         try {
+            long patience = System.nanoTime() + PATIENCE_NANOS;
             while (!undo.isEmpty()) {
-                run(undo.peek().toArray(new String[0]));
-                undo.pop();
+                try {
+                    run(undo.peek().toArray(new String[0]));
+                    undo.pop();
+                } catch (IOException e) {
+                    // The kernel lets go of a btrfs's file some time after the btrfs was unmounted.
+                    if (!String.valueOf(e.getMessage()).contains("busy") || System.nanoTime() - patience > 0) {
+                        throw e;
+                    }
+                    LockSupport.parkNanos(20_000_000);
+                }
             }
         } catch (IOException e) {
             throw new java.io.UncheckedIOException(e);
