@@ -115,7 +115,7 @@ class FileTableTest {
         FileImage image = write(null);
         long longest = 0;
         long written = 0;
-        for (int turn = 0; turn < 60; turn++) {
+        for (int turn = 0; turn < 30; turn++) {
             int changes = 1 + random.nextInt(turn % 10 == 9 ? 200 : 5);
             for (int i = 0; i < changes; i++) {
                 String name = "d" + random.nextInt(3) + "/" + random.nextInt(400);
@@ -135,7 +135,7 @@ class FileTableTest {
         }
         assertThat(longest).isBetween(2L, 7L);
         FileImage whole = write(null);
-        assertThat(written).isLessThan(60 * whole.fileTable().length() / 3);
+        assertThat(written).isLessThan(30 * whole.fileTable().length() / 3);
     }
 
     /** In a copy each file has got another inode and another time of change. */
