@@ -243,6 +243,7 @@ final class DurableSession implements SandboxSession {
             // back.
             parked = true;
             end("park.stopped");
+            FaultPoints.reach("park.done");
         } finally {
             turns.unlock();
         }
