@@ -234,7 +234,7 @@ final class ChatOnlySession implements SandboxSession {
             long bytes = 0;
             try {
                 ObjectNode body =
-                        JsonNodeFactory.instance.objectNode().put("version", 1).put("turn", number);
+                        JsonNodeFactory.instance.objectNode().put("version", 1).put("turn", number).put("at", System.currentTimeMillis());
                 body.set("position", position);
                 bytes = journal.appendMeasured(COMMIT, body).bytes();
                 Commit commit = ChatOnlySession.commit(number, position);
