@@ -67,14 +67,6 @@ class SupervisorTest {
         program.onExit().get(60, TimeUnit.SECONDS);
     }
 
-    private void awaitFile(String name) {
-        long until = System.nanoTime() + TimeUnit.MINUTES.toNanos(2);
-        while (!Files.exists(directory.resolve(name))) {
-            assertThat(System.nanoTime()).as(name).isLessThan(until);
-            Thread.onSpinWait();
-        }
-    }
-
     private String said(String start) throws InterruptedException {
         while (true) {
             String line = log.poll(60, TimeUnit.SECONDS);

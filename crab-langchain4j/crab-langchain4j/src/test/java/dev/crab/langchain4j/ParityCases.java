@@ -199,22 +199,22 @@ final class ParityCases {
     private static Stream<Case> shapes() {
         return Stream.of(
                 tool("now", "{}"),
-                tool("mixed", "{\"arg0\":1,\"arg1\":2,\"arg2\":1.5,\"arg3\":2.5,\"arg4\":true,\"arg5\":9}"),
-                tool("units", "{\"arg0\":\"CELSIUS\",\"arg1\":[\"FAHRENHEIT\",\"CELSIUS\"]}"),
+                tool("mixed", "{\"a\":1,\"b\":2,\"c\":1.5,\"d\":2.5,\"e\":true,\"f\":9}"),
+                tool("units", "{\"one\":\"CELSIUS\",\"all\":[\"FAHRENHEIT\",\"CELSIUS\"]}"),
                 tool(
                         "people",
-                        "{\"arg0\":{\"name\":\"Ada\",\"addresses\":[{\"street\":\"Main\",\"number\":7}]},"
-                                + "\"arg1\":[\"a\",\"b\"],\"arg2\":{\"a\":1}}"),
+                        "{\"person\":{\"name\":\"Ada\",\"addresses\":[{\"street\":\"Main\",\"number\":7}]},"
+                                + "\"names\":[\"a\",\"b\"],\"ages\":{\"a\":1}}"),
                 tool("defaults", "{}"),
-                tool("defaults", "{\"arg0\":\"x\",\"arg1\":3}"),
+                tool("defaults", "{\"first\":\"x\",\"second\":3}"),
                 tool("nothing", "{}"),
                 tool("nullable", "{}"),
-                tool("fails", "{\"arg0\":\"no luck\"}"),
-                tool("immediate", "{\"arg0\":\"now\"}"),
+                tool("fails", "{\"why\":\"no luck\"}"),
+                tool("immediate", "{\"text\":\"now\"}"),
                 tool("picture", "{}"),
-                tool("memoryOf", "{\"arg1\":\"x\"}"),
+                tool("memoryOf", "{\"text\":\"x\"}"),
                 tool("now", "not json"),
-                tool("mixed", "{\"arg0\":\"many\"}"),
+                tool("mixed", "{\"a\":\"many\"}"),
                 tool("unheardOf", "{}"));
     }
 
@@ -241,7 +241,7 @@ final class ParityCases {
                             .chat("go"));
                 }),
                 new Case("immediate beside another", seen -> {
-                    seen.script().calls("now", "{}", "immediate", "{\"arg0\":\"x\"}").says("done");
+                    seen.script().calls("now", "{}", "immediate", "{\"text\":\"x\"}").says("done");
                     seen.result(with(seen, Whole.class).chatMemory(seen.memory()).build().chat("go"));
                 }),
                 new Case("too many round trips", seen -> {
@@ -255,13 +255,13 @@ final class ParityCases {
                     seen.answer(chat.chat("two"));
                 }),
                 new Case("memory by id", seen -> {
-                    seen.script().calls("memoryOf", "{\"arg1\":\"x\"}").says("for ada").says("for bob");
+                    seen.script().calls("memoryOf", "{\"text\":\"x\"}").says("for ada").says("for bob");
                     ById chat = with(seen, ById.class).chatMemoryProvider(seen::memory).build();
                     seen.answer(chat.chat("ada", "hi"));
                     seen.answer(chat.chat("bob", "hi"));
                 }),
                 new Case("parameters of the call", seen -> {
-                    seen.script().calls("parameters", "{\"arg0\":\"user\"}").says("done");
+                    seen.script().calls("parameters", "{\"name\":\"user\"}").says("done");
                     seen.answer(with(seen, WithParameters.class)
                             .build()
                             .chat("go", InvocationParameters.from("user", "ada")));
@@ -286,7 +286,7 @@ final class ParityCases {
     private static Stream<Case> handlers() {
         return Stream.of(
                 new Case("execution errors handled", seen -> {
-                    seen.script().calls("fails", "{\"arg0\":\"oh\"}").says("done");
+                    seen.script().calls("fails", "{\"why\":\"oh\"}").says("done");
                     seen.result(with(seen, Whole.class)
                             .chatMemory(seen.memory())
                             .toolExecutionErrorHandler((error, context) ->
@@ -295,7 +295,7 @@ final class ParityCases {
                             .chat("go"));
                 }),
                 new Case("execution errors thrown on", seen -> {
-                    seen.script().calls("fails", "{\"arg0\":\"oh\"}").says("done");
+                    seen.script().calls("fails", "{\"why\":\"oh\"}").says("done");
                     seen.result(with(seen, Whole.class)
                             .chatMemory(seen.memory())
                             .toolExecutionErrorHandler((error, context) -> {
@@ -305,7 +305,7 @@ final class ParityCases {
                             .chat("go"));
                 }),
                 new Case("argument errors handled", seen -> {
-                    seen.script().calls("mixed", "{\"arg0\":\"many\"}").says("done");
+                    seen.script().calls("mixed", "{\"a\":\"many\"}").says("done");
                     seen.result(with(seen, Whole.class)
                             .chatMemory(seen.memory())
                             .toolArgumentsErrorHandler((error, context) -> ToolErrorHandlerResult.text("say it again"))
@@ -322,7 +322,7 @@ final class ParityCases {
                             .chat("go"));
                 }),
                 new Case("before and after each tool", seen -> {
-                    seen.script().calls("now", "{}", "fails", "{\"arg0\":\"x\"}").says("done");
+                    seen.script().calls("now", "{}", "fails", "{\"why\":\"x\"}").says("done");
                     seen.answer(with(seen, Chat.class)
                             .beforeToolExecution(before ->
                                     seen.event("before " + before.request().name()))
@@ -400,7 +400,7 @@ final class ParityCases {
                             .chat("go"));
                 }),
                 new Case("streaming, with its callbacks", seen -> {
-                    seen.script().calls("now", "{}", "fails", "{\"arg0\":\"x\"}").says("all done");
+                    seen.script().calls("now", "{}", "fails", "{\"why\":\"x\"}").says("all done");
                     seen.stream(AiServices.builder(Streaming.class)
                             .streamingChatModel(seen.streamingModel())
                             .chatMemory(seen.memory())

@@ -73,6 +73,5 @@ class ParityTest {
         assertThat(inSession(one)).as("in a session").isEqualTo(off);
         assertThat(session).isNotNull();
         assertThat(off).as("something came of it").anyMatch(line -> line.matches("(?s)(answer|failure) .+"));
-        System.out.println("CASE " + one + " " + off.stream().filter(l -> l.startsWith("failure") || l.startsWith("answer")).toList());
     }
 }

@@ -87,7 +87,7 @@ final class ModelStub implements AutoCloseable {
                     .addObject()
                     .put("id", "call_" + results)
                     .put("type", "function");
-            call.putObject("function").put("name", "look").put("arguments", "{\"arg0\":\"there\"}");
+            call.putObject("function").put("name", "look").put("arguments", "{\"where\":\"there\"}");
         } else {
             message.put("content", "done");
         }
