@@ -32,6 +32,7 @@ final class JournalSession implements SandboxSession {
     private final Recovery recovery;
     private @Nullable Commit last;
     private boolean open;
+    private boolean parked;
 
     JournalSession(Path directory) {
         this(directory, Long.MAX_VALUE);
@@ -85,6 +86,7 @@ final class JournalSession implements SandboxSession {
             throw new IllegalStateException("turns overlap");
         }
         open = true;
+        parked = false;
         long number = last == null ? 1 : last.turn() + 1;
         calls.add("begin " + number);
         return new Turn() {
@@ -142,6 +144,20 @@ final class JournalSession implements SandboxSession {
                 }
             }
         };
+    }
+
+    @Override
+    public synchronized void park() {
+        if (open) {
+            throw new IllegalStateException("parked in the middle of a turn");
+        }
+        parked = true;
+        calls.add("park");
+    }
+
+    @Override
+    public synchronized boolean isParked() {
+        return parked;
     }
 
     @Override

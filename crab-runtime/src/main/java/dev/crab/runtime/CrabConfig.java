@@ -36,6 +36,8 @@ import java.util.Optional;
  * <tr><td>{@value #IGNORE_REWRITES}</td><td>{@code false}</td><td>whether a file written anew with the same content is no change</td></tr>
  * <tr><td>{@value #SHUTDOWN_WAIT}</td><td>{@code 20}</td><td>seconds that the end of the JVM waits at most for an open turn's tools and
  * commit; 0 to 3600</td></tr>
+ * <tr><td>{@value #PARK_AFTER}</td><td>{@code 30}</td><td>seconds that a tool or a question waits for a person before the session is
+ * parked; 0 to 86400</td></tr>
  * </table>
  *
  * @param enabled whether Crab does anything
@@ -50,6 +52,7 @@ import java.util.Optional;
  * @param snapshotter how snapshots of files are taken
  * @param files which changes of files a turn is saved for
  * @param shutdownWait how long the end of the JVM waits at most for an open turn to be committed
+ * @param parkAfter how long a wait for a person lasts before the session is parked
  */
 public record CrabConfig(
         boolean enabled,
@@ -63,7 +66,8 @@ public record CrabConfig(
         InspectorTier inspector,
         SnapshotKind snapshotter,
         FilePolicy files,
-        Duration shutdownWait) {
+        Duration shutdownWait,
+        Duration parkAfter) {
     public static final String ENABLED = "crab.enabled";
     public static final String DATA = "crab.data";
     public static final String CRIU = "crab.criu";
@@ -77,6 +81,7 @@ public record CrabConfig(
     public static final String IGNORE_FILES = "crab.ignore-files";
     public static final String IGNORE_REWRITES = "crab.ignore-rewrites";
     public static final String SHUTDOWN_WAIT = "crab.shutdown-wait";
+    public static final String PARK_AFTER = "crab.park-after";
 
     /**
      * The settings of this process: system properties, then environment, then defaults.
@@ -109,7 +114,8 @@ public record CrabConfig(
                 settings.one(INSPECTOR, InspectorTier.TRACEPOINT),
                 settings.one(SNAPSHOTTER, SnapshotKind.AUTO),
                 files(settings),
-                Duration.ofSeconds(settings.number(SHUTDOWN_WAIT, 20, 0, 3_600)));
+                Duration.ofSeconds(settings.number(SHUTDOWN_WAIT, 20, 0, 3_600)),
+                Duration.ofSeconds(settings.number(PARK_AFTER, 30, 0, 86_400)));
     }
 
     private static FilePolicy files(Settings settings) {

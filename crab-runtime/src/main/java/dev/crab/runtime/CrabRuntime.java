@@ -6,10 +6,12 @@ import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.inspector.FilePolicy;
 import dev.crab.runtime.inspector.InspectorTier;
 import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.session.ChatArchive;
 import dev.crab.runtime.session.DamagePolicy;
 import dev.crab.runtime.session.GarbageCollector;
 import dev.crab.runtime.session.LostPolicy;
 import dev.crab.runtime.session.SandboxSession;
+import dev.crab.runtime.session.SandboxSessions;
 import dev.crab.runtime.session.SessionArchive;
 import dev.crab.runtime.session.UncapturedPolicy;
 import dev.crab.runtime.snapshot.SnapshotKind;
@@ -106,14 +108,16 @@ public final class CrabRuntime implements AutoCloseable {
     }
 
     /**
-     * Removes a session for good, with everything that was committed, whether or not it could still be opened.
+     * Removes a session for good, with everything that was committed, whether or not it could still be opened; one that was opened without a
+     * sandbox, too, if there is none of that name with one.
      *
      * @throws CrabException NAME_INVALID; SESSION_UNKNOWN; SESSION_LOCKED while anybody, this process included, has it open; IO_FAILED
      */
     public void delete(String sessionId) {
         Names.session(sessionId);
         if (!Files.isDirectory(data().session(sessionId))) {
-            throw CheckpointStore.unknown(data(), sessionId);
+            SandboxSessions.removeChat(data(), sessionId);
+            return;
         }
         parts().sessions().remove(sessionId);
     }
@@ -146,6 +150,20 @@ public final class CrabRuntime implements AutoCloseable {
     /** Names of the sessions in the data directory, sorted. */
     public List<String> sessions() {
         return data().sessions();
+    }
+
+    /** Names of the sessions that were opened where there could be no sandbox, sorted. */
+    public List<String> chats() {
+        return data().chats();
+    }
+
+    /**
+     * What is kept of a session that was opened where there could be no sandbox. Needs no lock: its owner may be alive.
+     *
+     * @throws CrabException NAME_INVALID, SESSION_UNKNOWN, JOURNAL_CORRUPT, FORMAT_UNKNOWN, IO_FAILED
+     */
+    public ChatArchive chat(String sessionId) {
+        return ChatArchive.read(data(), sessionId);
     }
 
     /**

@@ -41,7 +41,8 @@ class CrabConfigTest {
                         InspectorTier.TRACEPOINT,
                         SnapshotKind.AUTO,
                         FilePolicy.EVERYTHING,
-                        Duration.ofSeconds(20)));
+                        Duration.ofSeconds(20),
+                        Duration.ofSeconds(30)));
     }
 
     @Test

@@ -14,6 +14,7 @@ import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
 import dev.crab.runtime.snapshot.Snapshotters;
 import dev.crab.runtime.store.DataDirectory;
+import dev.crab.runtime.store.FileJournal;
 import dev.crab.runtime.store.FileObjectStore;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -95,6 +96,40 @@ class CrabCliTest {
         JsonNode json = crab("sessions", "--json", here()).json();
         assertThat(json.path("sessions").size()).isEqualTo(1);
         assertThat(json.path("sessions").path(0).path("turns").asInt()).isEqualTo(2);
+    }
+
+    /** As a session leaves it that was opened where there could be no sandbox. */
+    private static void makeChat(String name) {
+        Path directory = new DataDirectory(data).makeChat(name);
+        try (FileJournal journal = FileJournal.open(directory)) {
+            journal.append(
+                    "commit",
+                    MAPPER.createObjectNode().put("version", 1).put("turn", 1).put("at", 1_800_000_000_000L));
+        }
+    }
+
+    @Test
+    void chatOnlySessions_areListedCollectedOnceLeftBehindAndDeleted() {
+        makeChat("one"); // there is a session of that name with a sandbox
+        makeChat("talk");
+
+        Answer listed = crab("sessions", here());
+        assertThat(listed.status()).isZero();
+        assertThat(listed.out().lines())
+                .anyMatch(line -> line.matches("talk +1 +- +2027-\\S+ +- +chat only *"))
+                .anyMatch(line -> line.matches("one +1 +- +\\S+ +- +chat only, left behind *"));
+        JsonNode entry = crab("sessions", "--json", here()).json().path("sessions").path(2);
+        assertThat(entry.path("session").asText()).isEqualTo("talk");
+        assertThat(entry.path("chatOnly").asBoolean()).isTrue();
+
+        assertThat(crab("gc", "--dry-run", here()).out()).containsPattern("one +chat +chat");
+        assertThat(new DataDirectory(data).chats()).containsExactly("one", "talk");
+        assertThat(crab("gc", here()).status()).isZero();
+        assertThat(new DataDirectory(data).chats()).containsExactly("talk");
+
+        assertThat(crab("delete", "talk", here()).status()).isZero();
+        assertThat(new DataDirectory(data).chats()).isEmpty();
+        assertThat(crab("delete", "talk", here()).err()).contains("SESSION_UNKNOWN");
     }
 
     @Test

@@ -7,6 +7,7 @@ import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -136,6 +137,77 @@ public final class Crab {
     public static Optional<String> idempotencyKey() {
         RunningTool tool = RunningTool.current();
         return tool == null ? Optional.empty() : Optional.ofNullable(tool.key());
+    }
+
+    /**
+     * Waits for an answer that may take hours, of a person for instance. Inside a protected tool that has not used the sandbox before, the
+     * session is parked after {@code crab.park-after} seconds: everything so far is committed and the sandbox destroyed, so that it takes
+     * neither memory nor processor; it comes back when the answer is there. The session stays this program's (its lock is kept). If the
+     * program dies meanwhile, the same call, made again, comes back to this tool, which asks again.
+     *
+     * <pre>{@code
+     * @Tool("Asks the user for approval")
+     * String approve(String plan) {
+     *     String question = Crab.idempotencyKey().orElseThrow();     // the same after a crash
+     *     desk.ask(question, plan);                                  // does nothing if it was asked already
+     *     return Crab.await(() -> desk.answer(question));
+     * }
+     * }</pre>
+     *
+     * @param answer the answer if it is there. Asked at once, again whenever {@link #resume} is called, and every five seconds; may also
+     *     block by itself
+     * @throws CrabException INTERRUPTED; STATE_INVALID if Crab is closed meanwhile; what restoring can throw
+     */
+    public static <T> T await(Supplier<Optional<T>> answer) {
+        SessionHub current = hub();
+        RunningTool tool = RunningTool.current();
+        ProtectedInvocation invocation = tool == null ? null : tool.invocation();
+        String key = tool == null ? null : tool.key();
+        if (tool == null || invocation == null || key == null) {
+            return current.await(answer);
+        }
+        return PatientWait.run(
+                invocation.entry(),
+                tool,
+                tool.effect(),
+                key,
+                current.config().parkAfter(),
+                () -> current.await(answer));
+    }
+
+    /**
+     * What a tool throws to stop the run until there is an answer, as {@code throw Crab.suspend("waiting for Ada")}: everything so far is
+     * committed, the session parked, and the AI service's caller gets this error ({@code SESSION_PARKED}). The same call, made again by this
+     * program or, once this one has ended or called {@link #close(String)}, by another, comes back to this tool. A tool that has used the
+     * sandbox before it throws this is undone, with its turn.
+     */
+    public static CrabError suspend(String why) {
+        return new CrabError(UnknownEffects.parked(why));
+    }
+
+    /**
+     * Commits what was done in a session and frees its sandbox until it is used again. The session stays this program's until
+     * {@link #close(String)} or its end.
+     *
+     * @return whether the sandbox is gone; not if a tool runs in it: then it goes when that ends
+     * @throws CrabException INTERRUPTED; what opening a turn can throw
+     */
+    public static boolean park(String sessionId) {
+        SessionEntry entry = hub().known(sessionId);
+        return entry == null || entry.park();
+    }
+
+    /**
+     * Brings a session back that was parked, here or by a program that has ended, and lets every {@link #await} of this program look for its
+     * answer at once. Not needed before the same call is made again, which does the same.
+     *
+     * @throws CrabException SESSION_UNKNOWN if there is no such session; SESSION_LOCKED while another program has it; what restoring can throw
+     */
+    public static void resume(String sessionId) {
+        SessionHub current = hub();
+        current.ensureExists(sessionId);
+        current.resumed();
+        current.entry(sessionId, null).open().session().sandbox();
     }
 
     /** Destroys a session's running sandbox and releases the session. What was committed stays; using it again brings it back. */

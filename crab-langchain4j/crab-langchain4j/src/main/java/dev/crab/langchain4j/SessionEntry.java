@@ -1,5 +1,6 @@
 package dev.crab.langchain4j;
 
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxSpec;
@@ -22,7 +23,7 @@ final class SessionEntry {
     private final BiFunction<String, SandboxSpec, OpenSession> opener;
     private final SandboxHandle handle = new SandboxHandle(this);
     private @Nullable OpenSession open;
-    private @Nullable String notice;
+    private SandboxSession.@Nullable Recovery told;
     private final Set<RunningTool> running = new HashSet<>();
     private boolean tainted;
 
@@ -49,7 +50,6 @@ final class SessionEntry {
         if (current == null) {
             current = opener.apply(id, spec);
             open = current;
-            notice = notice(current.session().recovery());
         }
         return current;
     }
@@ -70,14 +70,17 @@ final class SessionEntry {
             facts.add("Of these, started again without what they had in memory: "
                     + String.join(", ", restored.restarted()));
         }
-        return facts.isEmpty() ? null : "\n[The sandbox was restored after a crash. " + String.join(" ", facts) + "]";
+        return facts.isEmpty() ? null : "\n[The sandbox was restored. " + String.join(" ", facts) + "]";
     }
 
-    /** What the model has to be told about the restore; null if there is nothing, or it has been taken. */
+    /** What the model has to be told about the newest restore; null if there is nothing, or it has been taken. */
     synchronized @Nullable String takeNotice() {
-        String current = notice;
-        notice = null;
-        return current;
+        SandboxSession.Recovery newest = open == null ? null : open.session().recovery();
+        if (newest == null || newest == told) {
+            return null;
+        }
+        told = newest;
+        return notice(newest);
     }
 
     /** A tool is about to run in this session's sandbox. Must be followed by {@link #toolEnded}. */
@@ -99,6 +102,39 @@ final class SessionEntry {
         running.remove(tool);
         tainted |= !recorded;
         notifyAll();
+    }
+
+    /** What the sandbox holds is not what the journal says: the next call finds it put back to its last commit. */
+    synchronized void taint() {
+        tainted = true;
+    }
+
+    /** Whether the sandbox holds what no record tells of, so that it must not be saved. */
+    synchronized boolean isTainted() {
+        return tainted;
+    }
+
+    /**
+     * Commits what is open and frees the sandbox until it is used again.
+     *
+     * @return whether that is done: not if tools run in it, or if what is in it cannot be committed
+     */
+    boolean park() {
+        OpenSession current;
+        synchronized (this) {
+            current = open;
+            if (current == null) {
+                return true;
+            }
+            if (tainted && running.isEmpty()) {
+                close(); // and is put back to its last commit by that
+                return true;
+            }
+            if (tainted) {
+                return false;
+            }
+        }
+        return current.turns().park(JsonNodeFactory.instance.objectNode().put("parked", true));
     }
 
     /**

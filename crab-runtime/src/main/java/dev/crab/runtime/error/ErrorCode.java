@@ -80,6 +80,8 @@ public enum ErrorCode {
     REPLAY_DIVERGED,
     /** It is unknown whether an external effect took place, and its declaration says to stop. */
     EFFECT_UNKNOWN,
+    /** The run was stopped to wait for something, in good order; the same call goes on from there. */
+    SESSION_PARKED,
     /** Another library's hook is in the place where Crab's has to be. */
     INTERCEPTOR_INACTIVE,
     /** The agent framework uses a path that Crab does not protect. */

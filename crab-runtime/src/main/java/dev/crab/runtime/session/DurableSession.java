@@ -7,10 +7,8 @@ import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.inspector.TurnInspector;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
-import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.Journal;
-import dev.crab.runtime.store.Manifest;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
@@ -21,22 +19,26 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A session that is open: a store under its lock, a running sandbox and its watch. */
+/** A session that is open: a store under its lock and, unless it is parked, a running sandbox and its watch. */
 final class DurableSession implements SandboxSession {
     private static final Logger LOG = LoggerFactory.getLogger(DurableSession.class);
 
     private final SessionServices services;
     private final CheckpointStore store;
     private final Retention retention;
-    private final RunningSandbox sandbox;
-    private final TurnInspector.Watch watch;
-    private final Recovery recovery;
     private final ExecutorService housekeeping;
     private final Consumer<DurableSession> onClose;
-    private final TurnCommitter committer;
 
-    /** Held during every step of a turn, so that turns, their commits and closing come one after the other. */
+    /** Held during every step of a turn, so that turns, their commits, parking and closing come one after the other. */
     private final ReentrantLock turns = new ReentrantLock();
+
+    /** The sandbox that runs; of a parked session, the one that ran last. */
+    private record Live(
+            RunningSandbox sandbox, TurnInspector.Watch watch, Recovery recovery, TurnCommitter committer) {}
+
+    // Written under turns.
+    private volatile Live live;
+    private volatile boolean parked;
 
     // Guarded by turns.
     private @Nullable OpenTurn openTurn;
@@ -47,23 +49,30 @@ final class DurableSession implements SandboxSession {
     DurableSession(
             SessionServices services,
             CheckpointStore store,
-            Retention retention,
-            RunningSandbox sandbox,
-            TurnInspector.Watch watch,
-            Recovery recovery,
-            Timeline timeline,
-            @Nullable Manifest manifest,
+            SessionOpening.Begun begun,
             ExecutorService housekeeping,
             Consumer<DurableSession> onClose) {
         this.services = services;
         this.store = store;
-        this.retention = retention;
-        this.sandbox = sandbox;
-        this.watch = watch;
-        this.recovery = recovery;
+        this.retention = begun.retention();
         this.housekeeping = housekeeping;
         this.onClose = onClose;
-        this.committer = new TurnCommitter(services, store, retention, sandbox, watch, timeline, manifest);
+        this.live = live(begun);
+    }
+
+    private Live live(SessionOpening.Begun begun) {
+        return new Live(
+                begun.sandbox(),
+                begun.watch(),
+                begun.recovery(),
+                new TurnCommitter(
+                        services,
+                        store,
+                        begun.retention(),
+                        begun.sandbox(),
+                        begun.watch(),
+                        begun.timeline(),
+                        begun.manifest()));
     }
 
     @Override
@@ -73,17 +82,20 @@ final class DurableSession implements SandboxSession {
 
     @Override
     public Sandbox sandbox() {
-        return sandbox;
+        if (parked) {
+            wake();
+        }
+        return live.sandbox();
     }
 
     @Override
     public Recovery recovery() {
-        return recovery;
+        return live.recovery();
     }
 
     @Override
     public @Nullable Commit lastCommit() {
-        return committer.lastCommit();
+        return live.committer().lastCommit();
     }
 
     @Override
@@ -101,9 +113,10 @@ final class DurableSession implements SandboxSession {
             if (openTurn != null) {
                 throw invalid("begin", "turn " + openTurn.number() + " is neither committed nor abandoned");
             }
+            wake();
             FaultPoints.reach("turn.begin");
-            watch.begin();
-            Commit last = committer.lastCommit();
+            live.watch().begin();
+            Commit last = lastCommit();
             openTurn = new OpenTurn(this, last == null ? 1 : last.turn() + 1);
             return openTurn;
         } finally {
@@ -118,7 +131,7 @@ final class DurableSession implements SandboxSession {
             if (openTurn != turn) {
                 throw invalid("commit", closed ? "the session is closed" : "it has ended already");
             }
-            TurnOutcome outcome = committer.commit(turn.number(), position, admission);
+            TurnOutcome outcome = live.committer().commit(turn.number(), position, admission);
             written = outcome.bytesWritten();
             forgetOldGenerations(outcome.commit().generation());
             return outcome;
@@ -126,7 +139,7 @@ final class DurableSession implements SandboxSession {
             admission.release(written);
             // By what is on the disk and not by whether an exception came: a recorded turn must never be recorded
             // again.
-            Commit last = committer.lastCommit();
+            Commit last = lastCommit();
             if (openTurn == turn && last != null && last.turn() >= turn.number()) {
                 openTurn = null;
             }
@@ -199,15 +212,75 @@ final class DurableSession implements SandboxSession {
             FaultPoints.reach("close.begin");
             try (store) {
                 awaitForgetting();
-                sandbox.beforeRequests(() -> {});
-                watch.close();
-                services.engine().detach(sandbox.id());
-                sandbox.close();
-                FaultPoints.reach("close.stopped");
-                services.snapshots().delete(sandbox.processes().volume());
+                if (!parked) {
+                    end("close.stopped");
+                }
             } finally {
                 onClose.accept(this);
             }
+        } finally {
+            turns.unlock();
+        }
+    }
+
+    @Override
+    public void park() {
+        turns.lock();
+        try {
+            if (closed || openTurn != null) {
+                throw CrabException.of(
+                        ErrorCode.STATE_INVALID,
+                        "session " + id() + " cannot be parked",
+                        closed ? "it is closed" : "a turn is neither committed nor abandoned",
+                        "commit the turn, then park");
+            }
+            if (parked) {
+                return;
+            }
+            FaultPoints.reach("park.begin");
+            awaitForgetting();
+            // Whatever fails from here on, the sandbox is of no more use; what is left of it goes when it is brought
+            // back.
+            parked = true;
+            end("park.stopped");
+            FaultPoints.reach("park.done");
+        } finally {
+            turns.unlock();
+        }
+    }
+
+    @Override
+    public boolean isParked() {
+        return parked;
+    }
+
+    private void end(String stopped) {
+        RunningSandbox sandbox = live.sandbox();
+        sandbox.beforeRequests(() -> {});
+        live.watch().close();
+        services.engine().detach(sandbox.id());
+        sandbox.close();
+        FaultPoints.reach(stopped);
+        services.snapshots().delete(sandbox.processes().volume());
+    }
+
+    private void wake() {
+        turns.lock();
+        try {
+            if (!parked) {
+                return;
+            }
+            if (closed) {
+                throw CrabException.of(
+                        ErrorCode.STATE_INVALID,
+                        "the sandbox of session " + id() + " cannot be used",
+                        "the session is closed",
+                        "open it again");
+            }
+            FaultPoints.reach("wake.begin");
+            live = live(SessionOpening.wake(services, store));
+            parked = false;
+            FaultPoints.reach("wake.ready");
         } finally {
             turns.unlock();
         }

@@ -1,6 +1,7 @@
 package dev.crab.runtime.session;
 
 import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.snapshot.Snapshot;
@@ -39,7 +40,9 @@ public final class GarbageCollector {
         /** A snapshot of files. */
         SNAPSHOT,
         /** What a dead owner left running, with its files as they are now. */
-        SANDBOX
+        SANDBOX,
+        /** A chat from before there could be a sandbox, in place of which there is a session with one now. */
+        CHAT
     }
 
     /**
@@ -94,7 +97,28 @@ public final class GarbageCollector {
                 passedOver.add(new PassedOver(session, reason));
             }
         }
+        for (String session : services.data().chats()) {
+            try {
+                collector.chat(session);
+            } catch (CrabException e) {
+                if (e.code() != ErrorCode.SESSION_LOCKED) {
+                    throw e;
+                }
+                passedOver.add(new PassedOver(session, e));
+            }
+        }
         return new Report(collector.garbage, passedOver);
+    }
+
+    private void chat(String session) {
+        if (!ChatArchive.isSuperseded(data, session)) {
+            return;
+        }
+        long bytes = ChatArchive.bytes(data, session);
+        if (!dryRun) {
+            ChatArchive.remove(data, session);
+        }
+        add(session, Kind.CHAT, "chat", bytes);
     }
 
     private @Nullable CrabException collect(String session) {

@@ -13,10 +13,15 @@ import org.jspecify.annotations.Nullable;
 public interface SandboxSession extends AutoCloseable {
     String id();
 
-    /** The running sandbox, in the state of the last commit when the session was opened. */
+    /**
+     * The running sandbox, in the state of the last commit when the session was opened. Brings it back if the session is parked; one that
+     * was got before is of no use then.
+     *
+     * @throws dev.crab.runtime.error.CrabException of a parked session, what restoring can throw; it stays parked then
+     */
     Sandbox sandbox();
 
-    /** How this session came to be where it is. */
+    /** How this session came to be where it is: opened, or brought back since it was parked last. */
     Recovery recovery();
 
     /** The newest commit; null until the first turn has committed. */
@@ -29,9 +34,22 @@ public interface SandboxSession extends AutoCloseable {
     /**
      * Starts a turn: from here on tools may run.
      *
-     * @throws dev.crab.runtime.error.CrabException STATE_INVALID if a turn is open or the session is closed
+     * @throws dev.crab.runtime.error.CrabException STATE_INVALID if a turn is open or the session is closed; of a parked session, what
+     *     restoring can throw
      */
     Turn beginTurn();
+
+    /**
+     * Destroys the running sandbox, so that it takes neither memory nor processor, and keeps the session with its lock and journal. The next
+     * {@link #sandbox} or {@link #beginTurn} brings the sandbox back as it was at the last commit; what was done since is undone. Idempotent;
+     * of a session that has no sandbox, nothing happens.
+     *
+     * @throws dev.crab.runtime.error.CrabException STATE_INVALID if a turn is open or the session is closed
+     */
+    void park();
+
+    /** Whether it is parked; false for a session that has no sandbox. */
+    boolean isParked();
 
     /**
      * Destroys the running sandbox and releases the session. What was committed stays in the store: opening the session again restores

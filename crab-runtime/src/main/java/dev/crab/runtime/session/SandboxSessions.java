@@ -3,6 +3,7 @@ package dev.crab.runtime.session;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.store.DataDirectory;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -77,6 +78,15 @@ public final class SandboxSessions implements AutoCloseable {
      */
     public void remove(String id) {
         SessionRemoval.remove(services, id);
+    }
+
+    /**
+     * Removes what is kept of a session that was opened without a sandbox; needs nothing of the host.
+     *
+     * @throws CrabException SESSION_UNKNOWN; SESSION_LOCKED while anybody, this process included, has it open; IO_FAILED
+     */
+    public static void removeChat(DataDirectory data, String id) {
+        ChatArchive.remove(data, id);
     }
 
     private synchronized void forget(DurableSession session) {

@@ -17,6 +17,8 @@ import dev.crab.runtime.session.SessionRecords.Point;
 import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.snapshot.Volume;
 import dev.crab.runtime.store.CheckpointStore;
+import dev.crab.runtime.store.FileJournal;
+import dev.crab.runtime.store.JournalRecord;
 import dev.crab.runtime.store.LostProcess;
 import dev.crab.runtime.store.Manifest;
 import java.nio.file.Path;
@@ -58,60 +60,97 @@ final class SessionOpening {
                 : CheckpointStore.open(services.data(), id);
         boolean done = false;
         try {
-            Timeline recorded = timeline(store);
-            Commit last = recorded.last();
-            RestoreTargets targets = last == null || last.generation() == 0
-                    ? null
-                    : RestoreTargets.of(id, recorded, store.manifests(), services.onDamaged());
-            if (targets != null) {
-                checkImage(recorded.spec(), targets.newest().manifest());
-            }
-
-            FaultPoints.reach("open.read");
-            services.factory().sweep(sandboxId);
-            FaultPoints.reach("open.swept");
-            services.snapshots().recover();
-            // Only its name counts; where it lies is the snapshotter's affair.
-            services.snapshots().delete(new Volume(sandboxId, Path.of("")));
-            Retention retention = new Retention(store, services.snapshots(), services.keepGenerations());
-            retention.sweepUncommitted(last == null ? 0 : last.generation());
-
-            FaultPoints.reach("open.clean");
-            Opened opened = targets == null ? start(recorded) : restore(recorded, targets);
-            if (!opened.skipped.isEmpty()) {
-                recordRollback(store, retention, opened);
-            }
-            RunningSandbox sandbox = running();
-            // Whoever uses the sandbox between turns is watched as well: what a process does that begins and ends there
-            // is seen only while calls are.
-            TurnInspector.Watch watching = watch();
-            sandbox.beforeRequests(watching::begin);
-            sandbox.attributes().putAll(opened.timeline.attributes());
-            List<LostProcess> restarted = restartLost(sandbox, opened.manifest);
-            services.engine().attach(sandbox);
-            FaultPoints.reach("open.ready");
             DurableSession session = new DurableSession(
-                    services,
-                    store,
-                    retention,
-                    sandbox,
-                    watching,
-                    recovery(store, opened, restarted),
-                    opened.timeline,
-                    opened.manifest,
-                    housekeeping,
-                    onClose);
+                    services, store, begin(store, timeline(store), services.onDamaged()), housekeeping, onClose);
             done = true;
             return session;
         } finally {
             if (!done) {
-                takeBack(store);
+                takeBack(store::close);
             }
         }
     }
 
-    private Timeline timeline(CheckpointStore store) {
-        Timeline timeline = SessionRecords.timeline(id, store.journal().recovered());
+    /**
+     * Brings the sandbox of a parked session back, under the lock that is held already. To the last commit or not at all: those who go on
+     * from there know of no other.
+     *
+     * @throws CrabException what reading the store and restoring can throw; then the session is parked as before
+     */
+    static Begun wake(SessionServices services, CheckpointStore store) {
+        SessionOpening opening = new SessionOpening(services, store.session(), null);
+        boolean done = false;
+        try {
+            List<JournalRecord> records = FileJournal.read(services.data().session(store.session()));
+            Begun begun = opening.begin(
+                    store,
+                    new Recorded(Objects.requireNonNull(SessionRecords.timeline(store.session(), records)), records),
+                    DamagePolicy.REFUSE);
+            done = true;
+            return begun;
+        } finally {
+            if (!done) {
+                opening.takeBack(() -> {});
+            }
+        }
+    }
+
+    /** What the journal says, read and whole. */
+    private record Recorded(Timeline timeline, List<JournalRecord> records) {}
+
+    /** A sandbox that runs, in the state of the newest commit that could be brought back. */
+    record Begun(
+            Retention retention,
+            RunningSandbox sandbox,
+            TurnInspector.Watch watch,
+            Recovery recovery,
+            Timeline timeline,
+            @Nullable Manifest manifest) {}
+
+    private Begun begin(CheckpointStore store, Recorded recorded, DamagePolicy onDamaged) {
+        Commit last = recorded.timeline().last();
+        RestoreTargets targets = last == null || last.generation() == 0
+                ? null
+                : RestoreTargets.of(id, recorded.timeline(), store.manifests(), onDamaged);
+        if (targets != null) {
+            checkImage(recorded.timeline().spec(), targets.newest().manifest());
+        }
+
+        FaultPoints.reach("open.read");
+        services.factory().sweep(sandboxId);
+        FaultPoints.reach("open.swept");
+        services.snapshots().recover();
+        // Only its name counts; where it lies is the snapshotter's affair.
+        services.snapshots().delete(new Volume(sandboxId, Path.of("")));
+        Retention retention = new Retention(store, services.snapshots(), services.keepGenerations());
+        retention.sweepUncommitted(last == null ? 0 : last.generation());
+
+        FaultPoints.reach("open.clean");
+        Opened opened = targets == null ? start(recorded.timeline()) : restore(recorded.timeline(), targets);
+        if (!opened.skipped.isEmpty()) {
+            recordRollback(store, retention, opened);
+        }
+        RunningSandbox sandbox = running();
+        // Whoever uses the sandbox between turns is watched as well: what a process does that begins and ends there
+        // is seen only while calls are.
+        TurnInspector.Watch watching = watch();
+        sandbox.beforeRequests(watching::begin);
+        sandbox.attributes().putAll(opened.timeline.attributes());
+        List<LostProcess> restarted = restartLost(sandbox, opened.manifest);
+        services.engine().attach(sandbox);
+        FaultPoints.reach("open.ready");
+        return new Begun(
+                retention,
+                sandbox,
+                watching,
+                recovery(recorded.records(), opened, restarted),
+                opened.timeline,
+                opened.manifest);
+    }
+
+    private Recorded timeline(CheckpointStore store) {
+        List<JournalRecord> records = store.journal().recovered();
+        Timeline timeline = SessionRecords.timeline(id, records);
         if (timeline != null) {
             if (requested != null && !requested.equals(timeline.spec())) {
                 LOG.warn(
@@ -120,7 +159,7 @@ final class SessionOpening {
                         timeline.spec(),
                         requested);
             }
-            return timeline;
+            return new Recorded(timeline, records);
         }
         if (requested == null) {
             throw CheckpointStore.unknown(services.data(), id);
@@ -130,7 +169,7 @@ final class SessionOpening {
         services.factory().resolve(requested.image());
         store.journal().append(SessionRecords.SESSION, SessionRecords.opening(id, requested));
         FaultPoints.reach("session.recorded");
-        return new Timeline(requested, SessionRecords.toJson(requested), List.of(), 0);
+        return new Recorded(new Timeline(requested, SessionRecords.toJson(requested), List.of(), 0), records);
     }
 
     /** Files of one image over another would be a mix that never existed. */
@@ -260,7 +299,7 @@ final class SessionOpening {
                 : LostProcesses.restart(id, sandbox, manifest.lostProcesses());
     }
 
-    private Recovery recovery(CheckpointStore store, Opened opened, List<LostProcess> restarted) {
+    private Recovery recovery(List<JournalRecord> records, Opened opened, List<LostProcess> restarted) {
         Commit last = opened.timeline.last();
         if (last == null) {
             return new Recovery.Fresh();
@@ -274,7 +313,7 @@ final class SessionOpening {
         List<String> again = restarted.stream().map(LostProcess::describe).toList();
         // Whoever was told so and has not committed a turn since may be gone, with all that he made of it.
         List<String> skipped = new ArrayList<>(opened.skipped);
-        skipped.addAll(SessionRecords.lastReasons(store.journal().recovered()));
+        skipped.addAll(SessionRecords.lastReasons(records));
         return new Recovery.Restored(last, opened.processes, millis, opened.verifyNanos, lost, again, skipped);
     }
 
@@ -297,7 +336,7 @@ final class SessionOpening {
     }
 
     /** Behind a failure; must not hide it. */
-    private void takeBack(CheckpointStore store) {
+    private void takeBack(Runnable last) {
         TurnInspector.Watch opened = watch;
         RunningSandbox started = running;
         Quietly.all(
@@ -306,6 +345,6 @@ final class SessionOpening {
                 () -> services.engine().detach(sandboxId),
                 started == null ? () -> {} : started::close,
                 () -> services.snapshots().delete(new Volume(sandboxId, Path.of(""))),
-                store::close);
+                last);
     }
 }
