@@ -4,19 +4,19 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
-import dev.crab.runtime.inspector.TurnInspector;
 import dev.crab.runtime.sandbox.Sandbox;
-import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
+import dev.crab.runtime.session.Revival.Alive;
 import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.Journal;
 import dev.crab.runtime.store.Manifest;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -28,42 +28,52 @@ final class DurableSession implements SandboxSession {
     private final SessionServices services;
     private final CheckpointStore store;
     private final Retention retention;
-    private final RunningSandbox sandbox;
-    private final TurnInspector.Watch watch;
     private final Recovery recovery;
-    private final ExecutorService housekeeping;
-    private final Consumer<DurableSession> onClose;
-    private final TurnCommitter committer;
+    private final SessionCircle circle;
+    private final SandboxSlots slots;
+    private final SessionSandbox sandbox = new SessionSandbox(() -> now().alive.sandbox());
 
     /** Held during every step of a turn, so that turns, their commits and closing come one after the other. */
     private final ReentrantLock turns = new ReentrantLock();
 
+    /** What a rollback exchanges; written under {@link #turns}. */
+    private volatile Now now;
+
     // Guarded by turns.
     private @Nullable OpenTurn openTurn;
 
-    private @Nullable Future<?> forgetting;
+    private Map<Long, String> labels;
+    private @Nullable Future<?> later;
     private boolean closed;
+
+    /** The sandbox that runs, and whoever commits its turns. */
+    private record Now(Alive alive, TurnCommitter committer) {}
 
     DurableSession(
             SessionServices services,
             CheckpointStore store,
             Retention retention,
-            RunningSandbox sandbox,
-            TurnInspector.Watch watch,
+            Alive alive,
             Recovery recovery,
             Timeline timeline,
             @Nullable Manifest manifest,
-            ExecutorService housekeeping,
-            Consumer<DurableSession> onClose) {
+            SessionCircle circle) {
         this.services = services;
         this.store = store;
         this.retention = retention;
-        this.sandbox = sandbox;
-        this.watch = watch;
         this.recovery = recovery;
-        this.housekeeping = housekeeping;
-        this.onClose = onClose;
-        this.committer = new TurnCommitter(services, store, retention, sandbox, watch, timeline, manifest);
+        this.circle = circle;
+        this.slots = new SandboxSlots(alive.sandbox().id());
+        this.labels = Labels.of(store.journal().recovered());
+        this.now = new Now(alive, committer(alive, timeline, manifest));
+    }
+
+    private TurnCommitter committer(Alive alive, Timeline timeline, @Nullable Manifest manifest) {
+        return new TurnCommitter(services, store, retention, alive.sandbox(), alive.watch(), timeline, manifest);
+    }
+
+    private Now now() {
+        return now;
     }
 
     @Override
@@ -83,7 +93,7 @@ final class DurableSession implements SandboxSession {
 
     @Override
     public @Nullable Commit lastCommit() {
-        return committer.lastCommit();
+        return now.committer.lastCommit();
     }
 
     @Override
@@ -102,8 +112,8 @@ final class DurableSession implements SandboxSession {
                 throw invalid("begin", "turn " + openTurn.number() + " is neither committed nor abandoned");
             }
             FaultPoints.reach("turn.begin");
-            watch.begin();
-            Commit last = committer.lastCommit();
+            now.alive.watch().begin();
+            Commit last = now.committer.lastCommit();
             openTurn = new OpenTurn(this, last == null ? 1 : last.turn() + 1);
             return openTurn;
         } finally {
@@ -118,7 +128,7 @@ final class DurableSession implements SandboxSession {
             if (openTurn != turn) {
                 throw invalid("commit", closed ? "the session is closed" : "it has ended already");
             }
-            TurnOutcome outcome = committer.commit(turn.number(), position, admission);
+            TurnOutcome outcome = now.committer.commit(turn.number(), position, admission);
             written = outcome.bytesWritten();
             forgetOldGenerations(outcome.commit().generation());
             return outcome;
@@ -126,7 +136,7 @@ final class DurableSession implements SandboxSession {
             admission.release(written);
             // By what is on the disk and not by whether an exception came: a recorded turn must never be recorded
             // again.
-            Commit last = committer.lastCommit();
+            Commit last = now.committer.lastCommit();
             if (openTurn == turn && last != null && last.turn() >= turn.number()) {
                 openTurn = null;
             }
@@ -145,23 +155,115 @@ final class DurableSession implements SandboxSession {
         }
     }
 
-    private void forgetOldGenerations(long committed) {
+    @Override
+    public List<TurnInfo> turns() {
+        return TurnList.read(services.data(), id());
+    }
+
+    @Override
+    public Rollback rollbackTo(long turn, String note) {
+        long asked = System.nanoTime();
+        turns.lock();
         try {
-            forgetting = housekeeping.submit(() -> {
+            requireOpen("go back");
+            Timeline timeline = now.committer.timeline();
+            TurnTarget target = TurnTarget.of(id(), timeline, store.manifests(), turn);
+            FaultPoints.reach("rollback.begin");
+            return goBack(timeline, target, note, asked);
+        } finally {
+            turns.unlock();
+        }
+    }
+
+    private Rollback goBack(Timeline timeline, TurnTarget target, String note, long asked) {
+        Revival revival = new Revival(services, id(), slots.next());
+        Manifest manifest = target.manifest();
+        // It may run before the record is durable, but nobody can reach it: what it does goes with it.
+        Alive next = manifest == null
+                ? revival.start(timeline.spec())
+                : revival.park(timeline.spec(), manifest).resume();
+        Now before = now;
+        boolean done = false;
+        try {
+            next.takeUp(services, id(), target.attributes(), manifest);
+            FaultPoints.reach("rollback.before");
+            store.journal()
+                    .append(
+                            SessionRecords.ROLLBACK,
+                            SessionRecords.asked(target.turn(), target.generation(), note, System.currentTimeMillis()));
+            done = true;
+        } finally {
+            if (!done) {
+                Quietly.all(id(), () -> next.end(services));
+            }
+        }
+        FaultPoints.reach("rollback.recorded");
+        now = new Now(next, committer(next, timeline.until(target.turn()), manifest));
+        openTurn = null;
+        labels = Labels.until(labels, target.turn());
+        long nanos = System.nanoTime() - asked;
+        later("the sandbox that it had before could not be ended", () -> before.alive.end(services));
+        later(
+                "what a rollback made void could not be deleted and takes room",
+                () -> retention.dropVoid(target.generation(), timeline.highestGeneration()));
+        Commit commit = target.point() == null ? null : target.point().commit();
+        LOG.info("session {}: back at turn {} ({} ms)", id(), target.turn(), nanos / 1_000_000);
+        return new Rollback(
+                target.turn(),
+                commit,
+                timeline.points().size() - target.turn(),
+                next.processes(),
+                false,
+                next.verifyNanos(),
+                nanos);
+    }
+
+    @Override
+    public void label(long turn, @Nullable String label) {
+        turns.lock();
+        try {
+            requireOpen("name a turn");
+            Labels.check(label);
+            // It has to be there for its label to keep it.
+            long known = TurnTarget.of(id(), now.committer.timeline(), store.manifests(), turn)
+                    .turn();
+            store.journal().append(Labels.KIND, Labels.toJson(known, label));
+            labels = Labels.with(labels, known, label);
+        } finally {
+            turns.unlock();
+        }
+    }
+
+    private void requireOpen(String verb) {
+        if (closed) {
+            throw CrabException.of(
+                    ErrorCode.STATE_INVALID, "session " + id() + " cannot " + verb, "it is closed", "open it again");
+        }
+    }
+
+    private void forgetOldGenerations(long committed) {
+        Set<Long> pinned = now.committer.timeline().generations(labels.keySet());
+        later("old generations could not be deleted and take room", () -> retention.dropOld(committed, pinned));
+    }
+
+    /** Behind the caller's back, one after the other. */
+    private void later(String failure, Runnable work) {
+        try {
+            later = circle.housekeeping().submit(() -> {
                 try {
-                    retention.dropOld(committed);
+                    work.run();
                 } catch (RuntimeException e) {
-                    LOG.warn("session {}: old generations could not be deleted and take room", id(), e);
+                    LOG.warn("session {}: {}", id(), failure, e);
                 }
             });
         } catch (RejectedExecutionException e) {
-            LOG.debug("session {}: old generations stay, the runtime is being closed", id());
+            LOG.debug("session {}: not done, the runtime is being closed: {}", id(), failure);
         }
     }
 
     /** Behind the lock the session may be another process's, which may have gone back to a generation that counts as old here. */
-    private void awaitForgetting() {
-        Future<?> last = forgetting;
+    private void awaitLater() {
+        Future<?> last = later;
         boolean interrupted = false;
         while (last != null) {
             try {
@@ -170,7 +272,7 @@ final class DurableSession implements SandboxSession {
             } catch (InterruptedException e) {
                 interrupted = true;
             } catch (ExecutionException e) {
-                LOG.warn("session {}: old generations could not be deleted and take room", id(), e);
+                LOG.warn("session {}: something could not be done behind its back", id(), e);
                 last = null;
             }
         }
@@ -198,15 +300,10 @@ final class DurableSession implements SandboxSession {
             openTurn = null;
             FaultPoints.reach("close.begin");
             try (store) {
-                awaitForgetting();
-                sandbox.beforeRequests(() -> {});
-                watch.close();
-                services.engine().detach(sandbox.id());
-                sandbox.close();
-                FaultPoints.reach("close.stopped");
-                services.snapshots().delete(sandbox.processes().volume());
+                awaitLater();
+                now.alive.end(services);
             } finally {
-                onClose.accept(this);
+                circle.closed(this);
             }
         } finally {
             turns.unlock();

@@ -4,11 +4,11 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.snapshot.Snapshot;
-import dev.crab.runtime.snapshot.Volume;
 import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.DataDirectory;
 import dev.crab.runtime.store.FileJournal;
 import dev.crab.runtime.store.FileObjectStore;
+import dev.crab.runtime.store.JournalRecord;
 import dev.crab.runtime.store.Manifest;
 import dev.crab.runtime.store.ManifestStore;
 import dev.crab.runtime.store.Names;
@@ -122,7 +122,8 @@ public final class GarbageCollector {
     }
 
     private List<Manifest> kept(String session, ManifestStore manifests) {
-        Timeline timeline = SessionRecords.timeline(session, FileJournal.read(data.session(session)));
+        List<JournalRecord> records = FileJournal.read(data.session(session));
+        Timeline timeline = SessionRecords.timeline(session, records);
         Commit last = timeline == null ? null : timeline.last();
         long committed = last == null ? 0 : last.generation();
         List<Long> candidates = manifests.generations().stream()
@@ -131,8 +132,10 @@ public final class GarbageCollector {
         if (last != null && committed > 0) {
             last.manifest(manifests); // says why it cannot be
         }
-        int from = Math.max(0, candidates.size() - services.keepGenerations());
-        return candidates.subList(from, candidates.size()).stream()
+        Set<Long> pinned = timeline == null
+                ? Set.of()
+                : timeline.generations(Labels.of(records).keySet());
+        return Retention.kept(candidates, services.keepGenerations(), pinned).stream()
                 .map(manifests::read)
                 .toList();
     }
@@ -166,11 +169,14 @@ public final class GarbageCollector {
     }
 
     private void sandbox(String session, String sandbox) {
-        if (services.snapshots().volumes().contains(sandbox)) {
-            add(session, Kind.SANDBOX, sandbox, 0);
-            if (!dryRun) {
-                services.factory().sweep(sandbox);
-                services.snapshots().delete(new Volume(sandbox, Path.of("")));
+        List<String> volumes = services.snapshots().volumes();
+        for (String name : SandboxSlots.of(services, sandbox)) {
+            if (volumes.contains(name)) {
+                add(session, Kind.SANDBOX, name, 0);
+                if (!dryRun) {
+                    services.factory().sweep(name);
+                    SandboxSlots.delete(services, name);
+                }
             }
         }
     }

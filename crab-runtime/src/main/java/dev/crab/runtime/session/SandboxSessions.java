@@ -20,6 +20,23 @@ public final class SandboxSessions implements AutoCloseable {
         return thread;
     });
 
+    private final SessionCircle circle = new SessionCircle() {
+        @Override
+        public ExecutorService housekeeping() {
+            return housekeeping;
+        }
+
+        @Override
+        public SandboxSession open(String id) {
+            return SandboxSessions.this.open(id, null);
+        }
+
+        @Override
+        public void closed(DurableSession session) {
+            forget(session);
+        }
+    };
+
     // Guarded by this.
     private final Set<DurableSession> open = new LinkedHashSet<>();
     private boolean closed;
@@ -44,7 +61,7 @@ public final class SandboxSessions implements AutoCloseable {
                         "make a new one");
             }
         }
-        DurableSession session = new SessionOpening(services, id, spec).open(housekeeping, this::forget);
+        DurableSession session = new SessionOpening(services, id, spec).open(circle);
         boolean late;
         synchronized (this) {
             late = closed;

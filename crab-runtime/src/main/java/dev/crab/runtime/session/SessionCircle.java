@@ -1,0 +1,15 @@
+package dev.crab.runtime.session;
+
+import java.util.concurrent.ExecutorService;
+
+/** What an open session knows of those beside it in this process. */
+interface SessionCircle {
+    /** One thread for what may wait: ending sandboxes that nobody uses any more, deleting what is not needed. */
+    ExecutorService housekeeping();
+
+    /** Opens a session that exists. */
+    SandboxSession open(String id);
+
+    /** The session was closed. */
+    void closed(DurableSession session);
+}
