@@ -173,6 +173,43 @@ final class FileTable {
                 "restore an earlier generation");
     }
 
+    /** A table's entries, one after the other. */
+    interface Entries extends AutoCloseable {
+        /** Those of no table. */
+        Entries NONE = () -> null;
+
+        /** The next one; null behind the last, and then the table is known to be whole. */
+        @Nullable
+        FileTableEntry next() throws IOException;
+
+        @Override
+        default void close() throws IOException {}
+    }
+
+    /**
+     * Reads a table.
+     *
+     * @throws CrabException OBJECT_CORRUPT, FORMAT_UNKNOWN, IO_FAILED; so does reading on
+     */
+    static Entries entries(ObjectStore store, ObjectRef ref) throws IOException {
+        Lines lines = new Lines(store, ref);
+        return new Entries() {
+            @Override
+            public @Nullable FileTableEntry next() throws IOException {
+                FileTableEntry entry = lines.take();
+                if (entry == null) {
+                    lines.drain();
+                }
+                return entry;
+            }
+
+            @Override
+            public void close() throws IOException {
+                lines.close();
+            }
+        };
+    }
+
     /** What to do with an entry of the table that the tree lacks. */
     private interface Missing {
         void entry(FileTableEntry entry);
@@ -238,6 +275,16 @@ final class FileTable {
                 passed.entry(entry);
             }
             return null;
+        }
+
+        /** The next entry; null behind the last. */
+        @Nullable
+        FileTableEntry take() throws IOException {
+            FileTableEntry entry = next;
+            if (entry != null) {
+                advance();
+            }
+            return entry;
         }
 
         void rest(Missing missing) throws IOException {

@@ -8,6 +8,7 @@ import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.session.Revival.Alive;
 import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.store.CheckpointStore;
+import dev.crab.runtime.store.FileJournal;
 import dev.crab.runtime.store.Journal;
 import dev.crab.runtime.store.Manifest;
 import java.util.List;
@@ -216,6 +217,45 @@ final class DurableSession implements SandboxSession {
                 false,
                 next.verifyNanos(),
                 nanos);
+    }
+
+    @Override
+    public TurnDiff diff(long from, long to) {
+        turns.lock();
+        try {
+            Timeline timeline = now.committer.timeline();
+            return TurnDiffs.between(
+                    store.objects(),
+                    TurnTarget.of(id(), timeline, store.manifests(), from),
+                    TurnTarget.of(id(), timeline, store.manifests(), to));
+        } finally {
+            turns.unlock();
+        }
+    }
+
+    @Override
+    public List<SandboxSession> branch(long turn, int count) {
+        return branch(turn, Branching.freeNames(services.data(), id(), count));
+    }
+
+    @Override
+    public List<SandboxSession> branch(long turn, List<String> names) {
+        turns.lock();
+        try {
+            requireOpen("be branched");
+            TurnTarget target = TurnTarget.of(id(), now.committer.timeline(), store.manifests(), turn);
+            // Nothing of the turn may be deleted meanwhile.
+            awaitLater();
+            new Branching(
+                            services,
+                            id(),
+                            target,
+                            FileJournal.read(services.data().session(id())))
+                    .make(names);
+        } finally {
+            turns.unlock();
+        }
+        return Branches.open(services, names, circle);
     }
 
     @Override

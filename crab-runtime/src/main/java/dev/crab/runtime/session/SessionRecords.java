@@ -124,6 +124,11 @@ final class SessionRecords {
         return commits;
     }
 
+    /** The record of a turn that counts. */
+    static JournalRecord commitOf(List<JournalRecord> records, long turn) {
+        return commits(records).get((int) turn - 1);
+    }
+
     /** Why the turns after the last one are void, by the newest rollback, if no commit came after it; else none. */
     static List<String> lastReasons(List<JournalRecord> records) {
         List<String> reasons = new ArrayList<>();
