@@ -1,6 +1,8 @@
 package dev.crab.overlap;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.store.JournalRecord;
 import java.util.ArrayList;
@@ -20,6 +22,7 @@ public final class InvocationReplay {
     private final boolean resumed;
     private final @Nullable RecordedInvocation leftBehind;
     private final Map<String, Integer> occurrences = new HashMap<>();
+    private final long epoch;
     private long newestResult = -1;
     private long response = -1;
     private int index;
@@ -33,6 +36,18 @@ public final class InvocationReplay {
         this.recorded = recorded;
         this.resumed = resumed;
         this.leftBehind = leftBehind;
+        this.epoch = session.epoch();
+    }
+
+    /** The session has gone back, and what this invocation is in the middle of never was. */
+    private void refuseStale() {
+        if (session.epoch() != epoch) {
+            throw CrabException.of(
+                    ErrorCode.STATE_INVALID,
+                    "the call of the AI service cannot go on",
+                    "its session went back to an earlier turn while it ran",
+                    "make the call again: it goes on from that turn");
+        }
     }
 
     /** Identifies the invocation in the session; 64 hexadecimal digits. */
@@ -96,6 +111,7 @@ public final class InvocationReplay {
      */
     public Optional<ObjectNode> nextResponse(String request) {
         synchronized (session) {
+            refuseStale();
             index++;
             occurrences.clear();
             JournalRecord known = recorded.responses.get(index);
@@ -117,6 +133,7 @@ public final class InvocationReplay {
 
     /** Records the response to the LLM call that {@link #nextResponse} went to; durable on return. */
     public void responded(String request, ObjectNode payload) {
+        refuseStale();
         ObjectNode body = SessionReplay.node()
                 .put("key", recorded.key)
                 .put("index", index())
@@ -137,6 +154,7 @@ public final class InvocationReplay {
      */
     public ToolAnswer tool(@Nullable String callId, String name, @Nullable String arguments, ToolEffect effect) {
         synchronized (session) {
+            refuseStale();
             String call = Digest.of(String.valueOf(callId), name, String.valueOf(arguments));
             int occurrence = occurrences.merge(call, 1, Integer::sum);
             // The response's own record is part of the key: a response given anew shares no results with the one it
@@ -184,6 +202,7 @@ public final class InvocationReplay {
 
     /** Records that the invocation has its answer; durable on return. */
     public void end() {
+        refuseStale();
         session.append(RecordKinds.END, SessionReplay.node().put("key", recorded.key));
         release();
     }
@@ -191,7 +210,8 @@ public final class InvocationReplay {
     /** Leaves the invocation unfinished: the same call takes it up again. */
     public void release() {
         synchronized (session) {
-            recorded.active = false;
+            // Behind a rollback it may be another's already.
+            recorded.active &= session.epoch() != epoch;
         }
     }
 }

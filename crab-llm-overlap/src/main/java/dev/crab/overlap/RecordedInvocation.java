@@ -15,6 +15,10 @@ final class RecordedInvocation {
     final ObjectNode details;
     final TreeMap<Integer, JournalRecord> responses = new TreeMap<>();
     boolean ended;
+
+    /** The record that says so. */
+    long endedAt = -1;
+
     /** An invocation of this process is working on it. */
     boolean active;
 

@@ -27,7 +27,7 @@ public final class TurnHistory {
         archive.records().forEach(log::reportOf);
         Map<Long, List<Long>> commits = new HashMap<>();
         for (JournalRecord entry : archive.records()) {
-            if (entry.kind().equals(ReportLog.COMMIT)) {
+            if (entry.kind().equals(RecordKinds.COMMIT)) {
                 commits.computeIfAbsent(entry.body().path("turn").asLong(), turn -> new ArrayList<>())
                         .add(entry.body().path("at").asLong());
             }

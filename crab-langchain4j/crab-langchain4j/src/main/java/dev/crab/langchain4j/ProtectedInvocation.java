@@ -83,6 +83,9 @@ final class ProtectedInvocation {
         TurnCoordinator turns = entry.open().turns();
         ObjectNode details = node().put("method", call.method());
         if (memory != null) {
+            turns.replay()
+                    .putBack(call.memory())
+                    .ifPresent(before -> MemoryRepair.set(memory, MessageCodec.messages(before.path(MEMORY))));
             details.set(MEMORY, MessageCodec.messages(memory.messages()));
         }
         InvocationReplay replay = turns.replay().begin(call.digest(), call.memory(), scope, details);

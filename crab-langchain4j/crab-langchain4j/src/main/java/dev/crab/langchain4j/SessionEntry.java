@@ -1,12 +1,10 @@
 package dev.crab.langchain4j;
 
 import dev.crab.runtime.error.CrabException;
+import dev.crab.overlap.RolledBack;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxSpec;
-import dev.crab.runtime.session.SandboxSession;
-import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Set;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
@@ -49,28 +47,28 @@ final class SessionEntry {
         if (current == null) {
             current = opener.apply(id, spec);
             open = current;
-            notice = notice(current.session().recovery());
+            notice = Notices.of(current.session().recovery());
         }
         return current;
     }
 
-    private static @Nullable String notice(SandboxSession.Recovery recovery) {
-        if (!(recovery instanceof SandboxSession.Recovery.Restored restored)) {
-            return null;
+    /**
+     * Goes back to a turn, sandbox and chat alike; opens the session.
+     *
+     * @param tell whether the model is told so with the next result of a tool
+     */
+    RolledBack rollbackTo(long turn, String note, boolean tell) {
+        RolledBack back = open().turns().rollbackTo(turn, note);
+        synchronized (this) {
+            tainted = false;
+            notice = tell ? Notices.rolledBack(back, note) : null;
         }
-        List<String> facts = new ArrayList<>();
-        if (!restored.skipped().isEmpty()) {
-            facts.add("It is back at turn " + restored.commit().turn()
-                    + ", because later checkpoints were damaged: what was done after that turn is undone.");
-        }
-        if (!restored.lost().isEmpty()) {
-            facts.add("Not restored, because it could not be captured: " + String.join(", ", restored.lost()));
-        }
-        if (!restored.restarted().isEmpty()) {
-            facts.add("Of these, started again without what they had in memory: "
-                    + String.join(", ", restored.restarted()));
-        }
-        return facts.isEmpty() ? null : "\n[The sandbox was restored after a crash. " + String.join(" ", facts) + "]";
+        return back;
+    }
+
+    /** Takes over a session that somebody else has opened. */
+    synchronized void adopt(OpenSession opened) {
+        open = opened;
     }
 
     /** What the model has to be told about the restore; null if there is nothing, or it has been taken. */

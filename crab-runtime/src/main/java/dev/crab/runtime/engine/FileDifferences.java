@@ -46,7 +46,7 @@ public final class FileDifferences {
             FileTableEntry a = left.next();
             FileTableEntry b = right.next();
             while (a != null || b != null) {
-                int order = a == null ? 1 : b == null ? -1 : compare(a, b);
+                int order = compare(a, b);
                 if (order != 0 || isDifferent(a, b)) {
                     listener.differs(
                             path(order <= 0 ? a : b), order <= 0 ? side(a) : null, order >= 0 ? side(b) : null);
@@ -63,7 +63,11 @@ public final class FileDifferences {
         return image == null ? FileTable.Entries.NONE : FileTable.entries(store, image.fileTable());
     }
 
-    private static int compare(FileTableEntry a, FileTableEntry b) {
+    /** By their paths; whoever has no entry left comes last. */
+    private static int compare(@Nullable FileTableEntry a, @Nullable FileTableEntry b) {
+        if (a == null || b == null) {
+            return a == null ? 1 : -1;
+        }
         return FileTable.compare(FileTableEntry.unescape(a.path()), FileTableEntry.unescape(b.path()));
     }
 
@@ -71,10 +75,11 @@ public final class FileDifferences {
         if (a == null || b == null) {
             return true;
         }
-        // What comes and goes in a directory is told by itself.
-        return a.type().equals("d") && b.type().equals("d")
-                ? a.mode() != b.mode() || a.uid() != b.uid() || a.gid() != b.gid()
-                : a.differenceTo(b) != null;
+        if (a.type().equals("d") && b.type().equals("d")) {
+            // What comes and goes in a directory is told by itself.
+            return a.mode() != b.mode() || a.uid() != b.uid() || a.gid() != b.gid();
+        }
+        return a.differenceTo(b) != null;
     }
 
     private static String path(@Nullable FileTableEntry entry) {
@@ -82,14 +87,11 @@ public final class FileDifferences {
     }
 
     private static @Nullable Side side(@Nullable FileTableEntry entry) {
-        return entry == null
-                ? null
-                : new Side(
-                        entry.type(),
-                        entry.size(),
-                        entry.type().equals("c")
-                                && entry.device() != null
-                                && entry.device()[0] == 0
-                                && entry.device()[1] == 0);
+        return entry == null ? null : new Side(entry.type(), entry.size(), isWhiteout(entry));
+    }
+
+    private static boolean isWhiteout(FileTableEntry entry) {
+        long[] device = entry.device();
+        return entry.type().equals("c") && device != null && device[0] == 0 && device[1] == 0;
     }
 }

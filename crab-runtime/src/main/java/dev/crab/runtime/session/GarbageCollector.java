@@ -39,7 +39,9 @@ public final class GarbageCollector {
         /** A snapshot of files. */
         SNAPSHOT,
         /** What a dead owner left running, with its files as they are now. */
-        SANDBOX
+        SANDBOX,
+        /** A session that never came to be: a branch, or a first opening, that was broken off. */
+        SESSION
     }
 
     /**
@@ -117,6 +119,13 @@ public final class GarbageCollector {
             objects(session, manifests, kept);
             snapshots(session, kept);
             sandbox(session, sandbox);
+            if (kept.isEmpty() && FileJournal.read(data.session(session)).isEmpty()) {
+                add(session, Kind.SESSION, session, 0);
+                if (!dryRun) {
+                    CheckpointStore.removeCommits(data, session);
+                    CheckpointStore.removeDirectory(data, session);
+                }
+            }
         }
         return null;
     }

@@ -9,6 +9,7 @@ import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.session.CrashTest.Workload;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -29,14 +30,21 @@ class BranchTest {
     void eightBranchesDiverge_noneSeesAnother() throws Exception {
         try (SandboxSession parent = FIXTURE.open("parent")) {
             Workload.run(parent, Workload.TURNS, line -> {});
-            parent.journal().append("chat", JsonNodeFactory.instance.objectNode().put("said", "after the end"));
+            parent.journal()
+                    .append("chat", JsonNodeFactory.instance.objectNode().put("said", "after the end"));
             List<SandboxSession> branches = parent.branch(2, BRANCHES);
             try {
                 assertThat(branches)
                         .extracting(SandboxSession::id)
                         .containsExactly(
-                                "parent-b1", "parent-b2", "parent-b3", "parent-b4", "parent-b5", "parent-b6",
-                                "parent-b7", "parent-b8");
+                                "parent-b1",
+                                "parent-b2",
+                                "parent-b3",
+                                "parent-b4",
+                                "parent-b5",
+                                "parent-b6",
+                                "parent-b7",
+                                "parent-b8");
                 for (SandboxSession branch : branches) {
                     Workload.assertStateAfter(branch, 2);
                 }
@@ -49,7 +57,8 @@ class BranchTest {
                 // Each can go back by itself, and be branched itself.
                 branches.get(0).rollbackTo(2);
                 Workload.assertStateAfter(branches.get(0), 2);
-                try (SandboxSession grandchild = branches.get(1).branch(3, List.of("grandchild")).get(0)) {
+                try (SandboxSession grandchild =
+                        branches.get(1).branch(3, List.of("grandchild")).get(0)) {
                     assertOwn(grandchild, 1);
                 }
             } finally {
@@ -104,8 +113,7 @@ class BranchTest {
         assertThat(SessionFixture.peek(branch.sandbox())).isEqualTo(1 + number);
         assertThat(served(branch)).isEqualTo("server " + number);
         assertThat(branch.sandbox().attributes()).containsEntry("own", Integer.toString(number));
-        Commit last = branch.lastCommit();
-        assertThat(last).isNotNull();
+        Commit last = Objects.requireNonNull(branch.lastCommit());
         assertThat(last.turn()).isEqualTo(3);
         assertThat(last.position().path("message").asInt()).isEqualTo(100 + number);
         assertThat(FIXTURE.runtime().archive(branch.id()).records())
@@ -115,11 +123,16 @@ class BranchTest {
     }
 
     private static String served(SandboxSession branch) {
-        return SessionFixture.run(
-                branch.sandbox(),
-                "python3 - <<'E'\nimport time, urllib.request\nfor i in range(200):\n  try:\n"
-                        + "    print(urllib.request.urlopen('http://127.0.0.1:8123/index.html').read().decode()); break\n"
-                        + "  except OSError: time.sleep(0.05)\nE");
+        return SessionFixture.run(branch.sandbox(), """
+                python3 - <<'END'
+                import time, urllib.request
+                for attempt in range(200):
+                    try:
+                        print(urllib.request.urlopen("http://127.0.0.1:8123/index.html").read().decode())
+                        break
+                    except OSError:
+                        time.sleep(0.05)
+                END""");
     }
 
     @Test
@@ -127,8 +140,8 @@ class BranchTest {
         try (SandboxSession parent = FIXTURE.open("taken")) {
             Workload.run(parent, 2, line -> {});
             assertThatThrownBy(() -> parent.branch(1, List.of("fresh", "taken")))
-                    .isInstanceOfSatisfying(CrabException.class, e -> assertThat(e.code())
-                            .isEqualTo(ErrorCode.NAME_TAKEN));
+                    .isInstanceOfSatisfying(
+                            CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NAME_TAKEN));
             assertThat(FIXTURE.runtime().sessions()).doesNotContain("fresh");
             assertThat(FIXTURE.stored("fresh")).isEmpty();
             Workload.assertStateAfter(parent, 2);

@@ -58,10 +58,11 @@ class RollbackTest {
         try (SandboxSession again = FIXTURE.open("closed")) {
             Workload.assertStateAfter(again, 1);
             assertThat(again.recovery())
-                    .isInstanceOfSatisfying(SandboxSession.Recovery.Restored.class, restored -> assertThat(
-                                    restored.skipped())
-                            .as("nothing was damaged")
-                            .isEmpty());
+                    .isInstanceOfSatisfying(
+                            SandboxSession.Recovery.Restored.class,
+                            restored -> assertThat(restored.skipped())
+                                    .as("nothing was damaged")
+                                    .isEmpty());
         }
     }
 
@@ -75,8 +76,8 @@ class RollbackTest {
 
             Workload.assertStateAfter(session, Workload.TURNS);
             assertThatThrownBy(() -> open.commit(SessionFixture.position(9)))
-                    .isInstanceOfSatisfying(CrabException.class, e -> assertThat(e.code())
-                            .isEqualTo(ErrorCode.STATE_INVALID));
+                    .isInstanceOfSatisfying(
+                            CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.STATE_INVALID));
         }
     }
 
@@ -142,17 +143,21 @@ class RollbackTest {
     void diff_tellsFilesAndProcesses() {
         try (SandboxSession session = FIXTURE.open("diff")) {
             commit(session, "echo one > /srv/one; echo two > /srv/two; mkdir /srv/dir");
-            commit(session, "echo more >> /srv/one; rm /srv/two /etc/hostname /etc/debian_version -f; touch /srv/dir/new");
+            commit(
+                    session,
+                    "echo more >> /srv/one; rm /srv/two /etc/hostname /etc/debian_version -f; touch /srv/dir/new");
             commit(session, "setsid sleep 1000 > /dev/null 2>&1 < /dev/null &");
 
             TurnDiff files = session.diff(1, 2);
             assertThat(files.files())
                     .extracting(change -> change.kind() + " " + change.path())
-                    .contains("CHANGED /srv/one", "REMOVED /srv/two", "ADDED /srv/dir/new", "DELETED /etc/debian_version")
+                    .contains(
+                            "CHANGED /srv/one", "REMOVED /srv/two", "ADDED /srv/dir/new", "DELETED /etc/debian_version")
                     .doesNotContain("CHANGED /srv/dir", "CHANGED /srv");
             assertThat(session.diff(2, 1).files())
                     .extracting(change -> change.kind() + " " + change.path())
-                    .contains("CHANGED /srv/one", "ADDED /srv/two", "REMOVED /srv/dir/new", "ADDED /etc/debian_version");
+                    .contains(
+                            "CHANGED /srv/one", "ADDED /srv/two", "REMOVED /srv/dir/new", "ADDED /etc/debian_version");
             assertThat(session.diff(2, 3).born())
                     .extracting(process -> process.comm())
                     .containsExactly("sleep");
