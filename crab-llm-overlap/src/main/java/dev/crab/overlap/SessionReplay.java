@@ -45,6 +45,7 @@ public final class SessionReplay {
     private final TreeMap<Long, Long> watermarks = new TreeMap<>();
     /** What a chat memory has to be put back to before its next call, by its identity: details of the first call that is void. */
     private final Map<String, ObjectNode> putBack = new HashMap<>();
+
     private final ReportLog reports = new ReportLog();
     private final List<TurnReport> unwritten = new ArrayList<>();
     private boolean prepared;
@@ -68,6 +69,23 @@ public final class SessionReplay {
             }
             replay.append(RecordKinds.OPEN, open);
         }
+        return replay;
+    }
+
+    /** What a journal says that is only looked at. */
+    static SessionReplay of(List<JournalRecord> records) {
+        SessionReplay replay = new SessionReplay(new Journal() {
+            @Override
+            public List<JournalRecord> recovered() {
+                return records;
+            }
+
+            @Override
+            public JournalRecord append(String kind, ObjectNode body) {
+                throw new UnsupportedOperationException("nothing is written");
+            }
+        });
+        records.forEach(replay::apply);
         return replay;
     }
 

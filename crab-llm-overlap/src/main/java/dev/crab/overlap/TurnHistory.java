@@ -20,6 +20,15 @@ public final class TurnHistory {
      */
     public record PastTurn(TurnReport report, long committedAtMillis, boolean isVoid) {}
 
+    /**
+     * What tools did outside the sandbox after a turn, oldest first: what going back to it would not undo.
+     *
+     * @param turn a turn of the session that counts, or 0
+     */
+    public static List<OutsideEffect> outsideAfter(SessionArchive archive, long turn) {
+        return SessionReplay.of(archive.records()).rolledBack(turn);
+    }
+
     /** All turns of a session, in the order in which they were. */
     public static List<PastTurn> of(SessionArchive archive) {
         ReportLog log = new ReportLog();

@@ -50,7 +50,8 @@ final class JournalSession implements SandboxSession {
                 long turn = entry.body().path("turn").asLong();
                 last = commits.get(turn);
                 commits.tailMap(turn, false).clear();
-            } else if (entry.kind().equals("commit") && entry.body().path("turn").asLong() <= newest) {
+            } else if (entry.kind().equals("commit")
+                    && entry.body().path("turn").asLong() <= newest) {
                 last = commit(entry.body().path("turn").asLong(), (ObjectNode)
                         entry.body().path("position"));
                 commits.put(last.turn(), last);

@@ -157,8 +157,9 @@ class RollbackReplayTest {
         assertThat(again.isResumed()).isTrue();
         assertThat(session.calls).containsSubsequence(List.of("begin 1", "commit 1", "begin 2"));
         turn(again(again), 2, ToolEffect.SANDBOX);
-        assertThat(session.lastCommit()).isNotNull().satisfies(commit -> assertThat(commit.turn())
-                .isEqualTo(2));
+        assertThat(session.lastCommit())
+                .isNotNull()
+                .satisfies(commit -> assertThat(commit.turn()).isEqualTo(2));
     }
 
     /** Past the first turn. */

@@ -42,9 +42,7 @@ final class Notices {
         }
         if (!back.outside().isEmpty()) {
             text.append(" Done outside the sandbox since, and not undone: ")
-                    .append(back.outside().stream()
-                            .map(OutsideEffect::tool)
-                            .collect(Collectors.joining(", ")))
+                    .append(back.outside().stream().map(OutsideEffect::tool).collect(Collectors.joining(", ")))
                     .append('.');
         }
         return text.append(']').toString();

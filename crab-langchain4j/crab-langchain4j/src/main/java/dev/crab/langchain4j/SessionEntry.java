@@ -1,7 +1,7 @@
 package dev.crab.langchain4j;
 
-import dev.crab.runtime.error.CrabException;
 import dev.crab.overlap.RolledBack;
+import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import java.util.HashSet;

@@ -206,14 +206,11 @@ final class Branching {
     }
 
     /** Where a session that was branched came from; null if it was not. */
-    static @Nullable Origin origin(List<JournalRecord> records) {
+    static SessionArchive.@Nullable Origin origin(List<JournalRecord> records) {
         return records.isEmpty() || !records.get(0).body().has("branch")
                 ? null
-                : new Origin(
+                : new SessionArchive.Origin(
                         records.get(0).body().path("branch").path("session").asText(),
                         records.get(0).body().path("branch").path("turn").asLong());
     }
-
-    /** A turn of another session. */
-    record Origin(String session, long turn) {}
 }

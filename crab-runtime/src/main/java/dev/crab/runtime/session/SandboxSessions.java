@@ -82,6 +82,24 @@ public final class SandboxSessions implements AutoCloseable {
         SessionRemoval.stop(services, id);
     }
 
+    /**
+     * Goes back to a turn of a session that nobody has open; its sandbox comes back with the next opening.
+     *
+     * @throws CrabException SESSION_UNKNOWN; SESSION_LOCKED; TURN_UNKNOWN; TURN_NOT_KEPT; what checking the turn finds; IO_FAILED
+     */
+    public Rollback rollback(String id, long turn, String note) {
+        return SessionAtRest.rollback(services, id, turn, note);
+    }
+
+    /**
+     * Makes sessions that begin where one that nobody has open was at a turn, and opens none of them.
+     *
+     * @throws CrabException SESSION_UNKNOWN; SESSION_LOCKED; TURN_UNKNOWN; TURN_NOT_KEPT; NAME_INVALID; NAME_TAKEN; IO_FAILED
+     */
+    public void branch(String id, long turn, List<String> names) {
+        SessionAtRest.branch(services, id, turn, names);
+    }
+
     /** Frees what nobody needs any more: {@link GarbageCollector}. */
     public GarbageCollector.Report collectGarbage(boolean dryRun) {
         return GarbageCollector.collect(services, dryRun);

@@ -50,7 +50,7 @@ record TurnTarget(
                     ErrorCode.TURN_NOT_KEPT,
                     "session " + session + " cannot go to turn " + turn,
                     "generation " + point.commit().generation() + ", which holds it, was deleted, as older ones are",
-                    "choose a newer turn; keep more generations (crab.keep), or label the turns to come back to",
+                    "choose a newer turn; keep more generations (crab.keep-generations), or label the turns to come back to",
                     e);
         }
     }
