@@ -177,9 +177,10 @@ class RollbackReplayTest {
 
     @Test
     void beforeTheFirstTurn_everythingIsVoid() {
-        turns.prepare(sandbox -> {});
+        turns.replay().append(RecordKinds.PREPARED, SessionReplay.node());
         InvocationReplay call = begin("call");
-        turn(call, 2, ToolEffect.SANDBOX);
+        turn(call, 1, ToolEffect.SANDBOX);
+        assertThat(turns.replay().isPrepared()).isTrue();
 
         turns.rollbackTo(0, "");
 

@@ -237,6 +237,7 @@ class RollbackRunTest {
                 Told own = new Told().appends(branch).says("end of " + branch);
                 Agent agent = agent(branch, own, memory());
                 try (CrabSession scope = Crab.session(branch)) {
+                    assertThat(scope.id()).isEqualTo(branch);
                     ends.add(agent.work("go"));
                 }
                 ends.add(own.asked.get(0).toString());

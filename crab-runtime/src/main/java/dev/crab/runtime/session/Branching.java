@@ -143,7 +143,7 @@ final class Branching {
                 manifest.createdMillis(),
                 manifest.effect(),
                 manifest.reasons(),
-                manifest.spec(),
+                SessionRecords.branchSpec(manifest.spec(), name),
                 manifest.image(),
                 new CheckpointImage(taken, filesTaken),
                 manifest.attributes(),

@@ -5,6 +5,7 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.sandbox.Sandbox;
+import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.Revival.Alive;
 import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.store.CheckpointStore;
@@ -32,6 +33,8 @@ final class DurableSession implements SandboxSession {
     private final Recovery recovery;
     private final SessionCircle circle;
     private final SandboxSlots slots;
+    private final Standbys standbys;
+    private final SessionArchive.@Nullable Origin origin;
     private final SessionSandbox sandbox = new SessionSandbox(() -> now().alive.sandbox());
 
     /** Held during every step of a turn, so that turns, their commits and closing come one after the other. */
@@ -65,8 +68,29 @@ final class DurableSession implements SandboxSession {
         this.recovery = recovery;
         this.circle = circle;
         this.slots = new SandboxSlots(alive.sandbox().id());
+        this.standbys = new Standbys(services, store, slots, circle.standbys());
+        this.origin = Branching.origin(store.journal().recovered());
         this.labels = Labels.of(store.journal().recovered());
         this.now = new Now(alive, committer(alive, timeline, manifest));
+    }
+
+    /** Before it is used: makes a copy differ from what it is a copy of, and restores ahead what the session may have to go back to. */
+    void begin() {
+        Commit last = lastCommit();
+        differ(now.alive, last == null ? 0 : last.turn());
+        standbys.want(now.committer.timeline());
+    }
+
+    private void differ(Alive alive, long turn) {
+        SessionArchive.Origin from = origin;
+        if (from != null && turn <= from.turn()) {
+            CloneHygiene.apply(alive.sandbox(), id(), from.session());
+        }
+    }
+
+    @Override
+    public int standbys() {
+        return standbys.count();
     }
 
     private TurnCommitter committer(Alive alive, Timeline timeline, @Nullable Manifest manifest) {
@@ -132,6 +156,7 @@ final class DurableSession implements SandboxSession {
             TurnOutcome outcome = now.committer.commit(turn.number(), position, admission);
             written = outcome.bytesWritten();
             forgetOldGenerations(outcome.commit().generation());
+            standbys.want(now.committer.timeline());
             return outcome;
         } finally {
             admission.release(written);
@@ -177,16 +202,15 @@ final class DurableSession implements SandboxSession {
     }
 
     private Rollback goBack(Timeline timeline, TurnTarget target, String note, long asked) {
-        Revival revival = new Revival(services, id(), slots.next());
         Manifest manifest = target.manifest();
         // It may run before the record is durable, but nobody can reach it: what it does goes with it.
-        Alive next = manifest == null
-                ? revival.start(timeline.spec())
-                : revival.park(timeline.spec(), manifest).resume();
+        Alive standby = standbys.resume(target.generation());
+        Alive next = standby != null ? standby : revive(timeline.spec(), manifest);
         Now before = now;
         boolean done = false;
         try {
             next.takeUp(services, id(), target.attributes(), manifest);
+            differ(next, target.turn());
             FaultPoints.reach("rollback.before");
             store.journal()
                     .append(
@@ -203,6 +227,7 @@ final class DurableSession implements SandboxSession {
         openTurn = null;
         labels = Labels.until(labels, target.turn());
         long nanos = System.nanoTime() - asked;
+        standbys.want(now.committer.timeline());
         later("the sandbox that it had before could not be ended", () -> before.alive.end(services));
         later(
                 "what a rollback made void could not be deleted and takes room",
@@ -214,9 +239,16 @@ final class DurableSession implements SandboxSession {
                 commit,
                 timeline.points().size() - target.turn(),
                 next.processes(),
-                false,
-                next.verifyNanos(),
+                standby != null,
+                standby != null ? 0 : next.verifyNanos(),
                 nanos);
+    }
+
+    private Alive revive(SandboxSpec spec, @Nullable Manifest manifest) {
+        Revival revival = new Revival(services, id(), slots.next());
+        return manifest == null
+                ? revival.start(spec)
+                : revival.park(spec, manifest).resume();
     }
 
     @Override
@@ -340,6 +372,7 @@ final class DurableSession implements SandboxSession {
             openTurn = null;
             FaultPoints.reach("close.begin");
             try (store) {
+                standbys.close();
                 awaitLater();
                 now.alive.end(services);
             } finally {

@@ -65,6 +65,11 @@ public interface SandboxSession extends AutoCloseable {
         return rollbackTo(turn, "");
     }
 
+    /** How many turns it could go back to at once, since a sandbox is parked for each ({@link StandbyPolicy}). */
+    default int standbys() {
+        return 0;
+    }
+
     /**
      * Makes sessions that begin where this one was at a turn, each with a sandbox of its own that runs, a journal of its own that holds
      * what this one's held then, and checkpoints of its own; they share what is stored, and cost their differences. This session is not

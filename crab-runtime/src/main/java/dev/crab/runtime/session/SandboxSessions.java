@@ -2,6 +2,7 @@ package dev.crab.runtime.session;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.HostMemory;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
@@ -14,6 +15,7 @@ import org.jspecify.annotations.Nullable;
 /** Opens sessions and knows which are open in this process. Thread-safe. */
 public final class SandboxSessions implements AutoCloseable {
     private final SessionServices services;
+    private final StandbyPool standbys;
     private final ExecutorService housekeeping = Executors.newSingleThreadExecutor(task -> {
         Thread thread = new Thread(task, "crab-retention");
         thread.setDaemon(true);
@@ -24,6 +26,11 @@ public final class SandboxSessions implements AutoCloseable {
         @Override
         public ExecutorService housekeeping() {
             return housekeeping;
+        }
+
+        @Override
+        public StandbyPool standbys() {
+            return standbys;
         }
 
         @Override
@@ -43,6 +50,7 @@ public final class SandboxSessions implements AutoCloseable {
 
     public SandboxSessions(SessionServices services) {
         this.services = services;
+        this.standbys = new StandbyPool(services.standby(), HostMemory::available, HostMemory.total());
     }
 
     /**
@@ -138,6 +146,7 @@ public final class SandboxSessions implements AutoCloseable {
                 }
             }
         }
+        standbys.close();
         housekeeping.shutdown();
         if (first != null) {
             throw first;

@@ -7,6 +7,9 @@ interface SessionCircle {
     /** One thread for what may wait: ending sandboxes that nobody uses any more, deleting what is not needed. */
     ExecutorService housekeeping();
 
+    /** Sandboxes that are restored ahead. */
+    StandbyPool standbys();
+
     /** Opens a session that exists. */
     SandboxSession open(String id);
 

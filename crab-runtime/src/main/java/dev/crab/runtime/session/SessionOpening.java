@@ -79,6 +79,7 @@ final class SessionOpening {
                     opened.timeline,
                     opened.manifest,
                     circle);
+            session.begin();
             done = true;
             return session;
         } finally {

@@ -171,8 +171,14 @@ final class SessionRecords {
     static ObjectNode branch(JournalRecord opening, String session, String parent, long turn) {
         ObjectNode body = opening.body().deepCopy();
         body.put("session", session);
+        body.set("spec", branchSpec(object(opening, body, "spec"), session));
         body.putObject("branch").put("session", parent).put("turn", turn);
         return body;
+    }
+
+    /** What the sandbox of a branch is like: as that of its parent, but for its host name. */
+    static ObjectNode branchSpec(ObjectNode spec, String session) {
+        return spec.deepCopy().put("hostname", CloneHygiene.hostName(session));
     }
 
     static ObjectNode opening(String session, SandboxSpec spec) {
