@@ -64,6 +64,7 @@ final class Restore {
 
     private @Nullable Future<CriuSession> joining;
     private @Nullable Future<Boolean> leaving;
+    private @Nullable Cgroup cgroup;
     private int init;
     private long verifyNanos;
 
@@ -211,7 +212,7 @@ final class Restore {
 
         private RunningSandbox letGo() {
             try {
-                cgroup(place).thaw();
+                Objects.requireNonNull(cgroup).thaw();
             } catch (IOException e) {
                 throw unwatchable(e);
             }
@@ -297,7 +298,8 @@ final class Restore {
             throw failed(e);
         }
         try {
-            cgroup(place).freeze();
+            cgroup = Cgroups.detect().group(place.cgroup().getFileName().toString());
+            cgroup.freeze();
             FaultPoints.reach("restore.processes");
             long verifying = System.nanoTime();
             verify(processes, ProcessTable.of(init));
@@ -310,10 +312,6 @@ final class Restore {
         } catch (IOException e) {
             throw unwatchable(e);
         }
-    }
-
-    private static Cgroup cgroup(Place place) {
-        return Cgroups.detect().group(place.cgroup().getFileName().toString());
     }
 
     private CrabException unwatchable(IOException e) {
