@@ -204,17 +204,13 @@ final class DurableSession implements SandboxSession {
     private Rollback goBack(Timeline timeline, TurnTarget target, String note, long asked) {
         Manifest manifest = target.manifest();
         // It may run before the record is durable, but nobody can reach it: what it does goes with it.
-        long t0 = System.nanoTime();
         Alive standby = standbys.resume(target.generation());
         Alive next = standby != null ? standby : revive(timeline.spec(), manifest);
-        long t1 = System.nanoTime();
         Now before = now;
         boolean done = false;
-        long t2 = 0;
         try {
             next.takeUp(services, id(), target.attributes(), manifest);
             differ(next, target.turn());
-            t2 = System.nanoTime();
             FaultPoints.reach("rollback.before");
             store.journal()
                     .append(
@@ -227,8 +223,6 @@ final class DurableSession implements SandboxSession {
             }
         }
         FaultPoints.reach("rollback.recorded");
-        long t3 = System.nanoTime();
-        System.err.printf("XX %b target %d resume %d takeup %d journal %d us%n", standby != null, (t0 - asked) / 1000, (t1 - t0) / 1000, (t2 - t1) / 1000, (t3 - t2) / 1000);
         now = new Now(next, committer(next, timeline.until(target.turn()), manifest));
         openTurn = null;
         labels = Labels.until(labels, target.turn());

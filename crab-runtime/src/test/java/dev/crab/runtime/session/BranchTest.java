@@ -136,6 +136,79 @@ class BranchTest {
     }
 
     @Test
+    void copiesDifferInWhatMustDiffer_andAHookDoesTheRest() {
+        try (SandboxSession parent = FIXTURE.open("original")) {
+            commit(parent, """
+                    mkdir -p /etc/crab/branch.d
+                    printf '#!/bin/sh\necho "$CRAB_BRANCH of $CRAB_BRANCH_OF" >> /srv/hooked\n' > /etc/crab/branch.d/10-tell
+                    echo 'exit 1' > /etc/crab/branch.d/20-not-executable
+                    chmod +x /etc/crab/branch.d/10-tell
+                    setsid sleep 1000 > /dev/null 2>&1 < /dev/null &""");
+            parent.sandbox().shell("main").run("cd /srv; own=1");
+            commit(parent, "true");
+            List<SandboxSession> branches = parent.branch(2, List.of("copy_one", "copy-two"));
+            assertIdentity(branches.get(0), "copy_one", "copy-one");
+            assertIdentity(branches.get(1), "copy-two", "copy-two");
+            branches.forEach(SandboxSession::close);
+            // Nothing of it was committed: it is done again.
+            try (SandboxSession again = FIXTURE.runtime().resume("copy_one")) {
+                assertIdentity(again, "copy_one", "copy-one");
+                commit(again, "echo more > /srv/more");
+                again.rollbackTo(2);
+                assertIdentity(again, "copy_one", "copy-one");
+                commit(again, "echo more > /srv/more; setsid sleep 999 > /dev/null 2>&1 < /dev/null &");
+            }
+            try (SandboxSession committed = FIXTURE.runtime().resume("copy_one")) {
+                assertThat(committed.turns()).hasSize(3);
+                assertIdentity(committed, "copy_one", "copy-one");
+                try (SandboxSession twig = committed.branch(3, List.of("twig")).get(0)) {
+                    assertThat(SessionFixture.run(twig.sandbox(), "tail -n 1 /srv/hooked"))
+                            .isEqualTo("twig of copy_one");
+                    assertThat(SessionFixture.run(twig.sandbox(), "hostname; echo $CRAB_BRANCH"))
+                            .isEqualTo("twig\ntwig");
+                }
+            }
+            assertThat(SessionFixture.run(parent.sandbox(), "hostname; echo \"[$CRAB_BRANCH]\"; ls /srv /etc/crab"))
+                    .startsWith("sandbox\n[]\n")
+                    .doesNotContain("hooked")
+                    .doesNotContain("branch\n");
+        }
+    }
+
+    private static void commit(SandboxSession session, String command) {
+        Turn turn = session.beginTurn();
+        SessionFixture.run(session.sandbox(), command);
+        turn.commit(SessionFixture.position(turn.number()));
+    }
+
+    private static void assertIdentity(SandboxSession branch, String name, String host) {
+        assertThat(SessionFixture.run(
+                        branch.sandbox(), "cat /etc/crab/branch /srv/hooked; hostname; echo $CRAB_BRANCH"))
+                .isEqualTo(name + "\n" + name + " of original\n" + host + "\n" + name);
+        assertThat(branch.sandbox()
+                        .shell("main")
+                        .run("echo $CRAB_BRANCH $own $PWD")
+                        .out()
+                        .strip())
+                .isEqualTo(name + " 1 /srv");
+    }
+
+    @Test
+    void hookThatFails_noBranchIsLeft() {
+        try (SandboxSession parent = FIXTURE.open("hooks")) {
+            commit(
+                    parent,
+                    "mkdir -p /etc/crab/branch.d; printf '#!/bin/sh\nexit 7\n' > /etc/crab/branch.d/x; chmod +x /etc/crab/branch.d/x");
+            assertThatThrownBy(() -> parent.branch(1, 2))
+                    .isInstanceOfSatisfying(
+                            CrabException.class, e -> assertThat(e).hasMessageContaining("branch.d/x: exit code 7"));
+            assertThat(FIXTURE.runtime().sessions()).noneMatch(name -> name.startsWith("hooks-"));
+            assertThat(FIXTURE.runtime().collectGarbage(true).garbage())
+                    .noneMatch(garbage -> garbage.session().startsWith("hooks"));
+        }
+    }
+
+    @Test
     void nameThatIsTaken_refused_andNoBranchIsLeft() {
         try (SandboxSession parent = FIXTURE.open("taken")) {
             Workload.run(parent, 2, line -> {});
