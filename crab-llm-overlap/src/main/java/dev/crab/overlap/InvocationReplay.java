@@ -18,11 +18,11 @@ import org.jspecify.annotations.Nullable;
  */
 public final class InvocationReplay {
     private final SessionReplay session;
-    private final RecordedInvocation recorded;
+    private RecordedInvocation recorded;
     private final boolean resumed;
     private final @Nullable RecordedInvocation leftBehind;
     private final Map<String, Integer> occurrences = new HashMap<>();
-    private final long epoch;
+    private long epoch;
     private long newestResult = -1;
     private long response = -1;
     private int index;
@@ -94,6 +94,42 @@ public final class InvocationReplay {
             results.add(session.resultsOf(old.key, one.sequence()));
         }
         return new History(old.details, responses, results);
+    }
+
+    /**
+     * Goes on behind a rollback that the model wanted: as far as its turns count, and with what it is told before the next LLM call, by which
+     * it does not try the same again.
+     */
+    public void wentBack(String note) {
+        synchronized (session) {
+            recorded = session.goOn(recorded, note);
+            epoch = session.epoch();
+            index = recorded.responses.size();
+            occurrences.clear();
+            newestResult = -1;
+            response = -1;
+        }
+    }
+
+    /** How often the model has gone back in this invocation. */
+    public int timesBack() {
+        synchronized (session) {
+            return recorded.timesBack;
+        }
+    }
+
+    /** What the model is told before that LLM call, oldest first, because it went back to there. */
+    public List<String> notes(int call) {
+        synchronized (session) {
+            return List.copyOf(recorded.notes.getOrDefault(call, List.of()));
+        }
+    }
+
+    /** What of this invocation is true in the sandbox by now. */
+    public History soFar() {
+        synchronized (session) {
+            return history(recorded);
+        }
     }
 
     /** Number of the LLM call that the invocation is at, from 1; 0 before the first. */

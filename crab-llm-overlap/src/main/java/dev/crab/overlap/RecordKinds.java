@@ -21,6 +21,9 @@ final class RecordKinds {
     /** Reports that no other record carried. */
     static final String REPORT = "turn-report";
 
+    /** What the model is told before an LLM call, because it went back to there. */
+    static final String NOTE = "note";
+
     /** The runtime's: a turn is committed. */
     static final String COMMIT = "commit";
 

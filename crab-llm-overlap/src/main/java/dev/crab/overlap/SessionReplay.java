@@ -150,6 +150,16 @@ public final class SessionReplay {
                     invocation.endedAt = record.sequence();
                 }
             }
+            case RecordKinds.NOTE -> {
+                RecordedInvocation invocation = invocations.get(body.path("key").asText());
+                if (invocation != null) {
+                    invocation.timesBack = body.path("times").asInt();
+                    invocation
+                            .notes
+                            .computeIfAbsent(body.path("index").asInt(), index -> new ArrayList<>())
+                            .add(body.path("text").asText());
+                }
+            }
             case RecordKinds.PREPARED -> prepared = true;
             case RecordKinds.RUN_END -> endedRuns.put(body.path("run").asText(), record.sequence());
             case RecordKinds.COMMIT ->
@@ -219,6 +229,7 @@ public final class SessionReplay {
             }
             invocation.ended = false;
             invocation.responses.values().removeIf(response -> response.sequence() > watermark);
+            invocation.notes.tailMap(invocation.responses.size() + 1, false).clear();
             boolean isVoid = invocation.sequence > watermark;
             if (isVoid && invocation.scope == null) {
                 putBack.putIfAbsent(invocation.memory, invocation.details);
@@ -345,6 +356,27 @@ public final class SessionReplay {
     /** What a chat memory was when the first of its calls began that a rollback has made void, if none has begun since. */
     public synchronized Optional<ObjectNode> putBack(String memory) {
         return Optional.ofNullable(putBack.get(memory));
+    }
+
+    /** An invocation goes on behind a rollback that it wanted itself, if need be as one that has just begun; and what the model is told then. */
+    synchronized RecordedInvocation goOn(RecordedInvocation before, String note) {
+        int times = before.timesBack + 1;
+        if (!invocations.containsKey(before.key)) {
+            append(RecordKinds.START, before.start);
+            before.notes
+                    .headMap(1, true)
+                    .forEach((index, texts) -> texts.forEach(text -> note(before, index, text, times)));
+        }
+        RecordedInvocation invocation = Objects.requireNonNull(invocations.get(before.key));
+        note(invocation, invocation.responses.size() + 1, note, times);
+        invocation.active = true;
+        return invocation;
+    }
+
+    private void note(RecordedInvocation of, int index, String text, int times) {
+        append(
+                RecordKinds.NOTE,
+                node().put("key", of.key).put("index", index).put("text", text).put("times", times));
     }
 
     private @Nullable RecordedInvocation newestRoot(String memory) {

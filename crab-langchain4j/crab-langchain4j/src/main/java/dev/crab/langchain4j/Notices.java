@@ -32,6 +32,17 @@ final class Notices {
         return facts.isEmpty() ? null : "\n[The sandbox was restored after a crash. " + String.join(" ", facts) + "]";
     }
 
+    /** After one that the model wanted itself. */
+    static String wentBack(RolledBack back, String why) {
+        StringBuilder text = new StringBuilder(
+                        "[You went back to an earlier point: the sandbox and this conversation are as they were then. ")
+                .append("What you tried from here before, and why it failed: ")
+                .append(why)
+                .append(" Do not try it again.");
+        outside(text, back);
+        return text.append(']').toString();
+    }
+
     /** After a rollback. */
     static String rolledBack(RolledBack back, String note) {
         StringBuilder text = new StringBuilder("\n[The sandbox and this conversation went back to turn ")
@@ -40,11 +51,15 @@ final class Notices {
         if (!note.isEmpty()) {
             text.append(" Why: ").append(note).append('.');
         }
+        outside(text, back);
+        return text.append(']').toString();
+    }
+
+    private static void outside(StringBuilder text, RolledBack back) {
         if (!back.outside().isEmpty()) {
             text.append(" Done outside the sandbox since, and not undone: ")
                     .append(back.outside().stream().map(OutsideEffect::tool).collect(Collectors.joining(", ")))
                     .append('.');
         }
-        return text.append(']').toString();
     }
 }

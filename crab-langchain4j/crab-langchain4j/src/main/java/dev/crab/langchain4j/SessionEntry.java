@@ -83,6 +83,11 @@ final class SessionEntry {
         running.add(tool);
     }
 
+    /** Whether tools of other calls run in this session's sandbox. */
+    synchronized boolean isSharedBeside(ProtectedInvocation invocation) {
+        return running.stream().anyMatch(tool -> tool.invocation() != invocation);
+    }
+
     /** The sandbox was changed by a thread that is none of a tool's: by any of those that run. */
     synchronized void sandboxUsedByAll() {
         running.forEach(RunningTool::sandboxUsed);

@@ -27,9 +27,12 @@ import java.util.Collections;
 import java.util.Deque;
 import java.util.List;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Chat goes back with the sandbox, in the running program; and branches go on by themselves. Real sandboxes. */
 class RollbackRunTest {
@@ -61,6 +64,20 @@ class RollbackRunTest {
             return this;
         }
 
+        Told goesBack(int turns, String why) {
+            answers.add(AiMessage.from(ToolExecutionRequest.builder()
+                    .id("call-" + calls++)
+                    .name("rollback")
+                    .arguments("{\"turns\":" + turns + ",\"why\":\"" + why + "\"}")
+                    .build()));
+            return this;
+        }
+
+        Told dies() {
+            answers.add(AiMessage.from("dies"));
+            return this;
+        }
+
         Told says(String text) {
             answers.add(AiMessage.from(text));
             return this;
@@ -69,7 +86,11 @@ class RollbackRunTest {
         @Override
         public ChatResponse doChat(ChatRequest request) {
             asked.add(request.messages().stream().map(Told::shown).toList());
-            return ChatResponse.builder().aiMessage(answers.remove()).build();
+            AiMessage answer = answers.remove();
+            if ("dies".equals(answer.text())) {
+                throw new IllegalStateException("the model does not answer");
+            }
+            return ChatResponse.builder().aiMessage(answer).build();
         }
 
         static String shown(ChatMessage message) {
@@ -131,12 +152,11 @@ class RollbackRunTest {
         RealSandbox.remove(data);
     }
 
-    private Agent agent(String session, Told model, ChatMemory memory) {
-        return AiServices.builder(Agent.class)
+    private Agent agent(String session, Told model, @Nullable ChatMemory memory) {
+        AiServices<Agent> services = AiServices.builder(Agent.class)
                 .chatModel(model)
-                .chatMemory(memory)
-                .tools(new Tools(Crab.sandbox(session)))
-                .build();
+                .tools(new Tools(Crab.sandbox(session)), new RollbackTools(2, 5));
+        return (memory == null ? services : services.chatMemory(memory)).build();
     }
 
     private static ChatMemory memory() {
@@ -257,6 +277,62 @@ class RollbackRunTest {
         }
         assertThat(log(SESSION)).isEqualTo("A B");
         assertThat(ran).hasSize(3);
+    }
+
+    private static List<String> last(Told model) {
+        return model.asked.get(model.asked.size() - 1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void modelGoesBackByItself_andRemembersWhy_inAProgramThatIsStartedAgainToo(boolean withMemory) {
+        Told model = new Told()
+                .appends("A")
+                .appends("B")
+                .calls("mail", "text", "hello")
+                .goesBack(2, "B broke it.")
+                .appends("C")
+                .dies();
+        ChatMemory memory = withMemory ? memory() : null;
+        assertThatThrownBy(() -> agent(SESSION, model, memory).work("go")).hasMessageContaining("does not answer");
+
+        assertThat(log(SESSION)).isEqualTo("A C");
+        List<String> afterwards = last(model);
+        assertThat(afterwards).hasSize(6).startsWith("user: go", "call: {\"line\":\"A\"}", "result: A");
+        assertThat(afterwards.get(3)).startsWith("user: [You went back").contains("B broke it.", "not undone: mail");
+        assertThat(afterwards.subList(4, 6)).containsExactly("call: {\"line\":\"C\"}", "result: A C");
+
+        Crab.close();
+        configure();
+        Told next = new Told().appends("D").says("done");
+        assertThat(agent(SESSION, next, withMemory ? memory() : null).work("go"))
+                .isEqualTo("done");
+        assertThat(next.asked.get(0)).isEqualTo(afterwards);
+        assertThat(log(SESSION)).isEqualTo("A C D");
+        assertThat(ran).containsExactly("append A", "append B", "mail hello", "append C", "append D");
+    }
+
+    @Test
+    void modelGoesBackToTheBeginning_andIsStoppedWhenItGoesInCircles() {
+        Told model = new Told()
+                .goesBack(1, "nothing yet")
+                .appends("A")
+                .goesBack(2, "A failed.")
+                .appends("B")
+                .goesBack(1, "B failed.")
+                .appends("C")
+                .goesBack(1, "C failed.")
+                .says("I cannot");
+        ChatMemory memory = memory();
+        assertThat(agent(SESSION, model, memory).work("go")).isEqualTo("I cannot");
+        assertThat(model.asked.get(1)).last().asString().contains("Not possible: you have done nothing yet");
+        // The first point: after the refusal, whose turn stands before A.
+        assertThat(last(model)).last().asString().contains("Not possible: you have gone back often enough");
+        assertThat(last(model))
+                .anyMatch(text -> text.contains("A failed."))
+                .anyMatch(text -> text.contains("B failed."));
+        assertThat(log(SESSION)).isEqualTo("C");
+        assertThat(memory.messages()).hasSizeGreaterThan(4);
     }
 
     @Test
