@@ -20,6 +20,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -39,7 +40,11 @@ import picocli.CommandLine.Spec;
             ""
         })
 public final class SearchBench implements Callable<Integer> {
-    @Option(names = "--attempts", paramLabel = "N", defaultValue = "8", description = "N of best of N. Default: ${DEFAULT-VALUE}.")
+    @Option(
+            names = "--attempts",
+            paramLabel = "N",
+            defaultValue = "8",
+            description = "N of best of N. Default: ${DEFAULT-VALUE}.")
     private int attempts;
 
     @Option(
@@ -49,7 +54,11 @@ public final class SearchBench implements Callable<Integer> {
             description = "What the model takes for an answer. Default: ${DEFAULT-VALUE}.")
     private int think;
 
-    @Option(names = "--side-by-side", paramLabel = "N", defaultValue = "4", description = "Attempts that run at a time. Default: ${DEFAULT-VALUE}.")
+    @Option(
+            names = "--side-by-side",
+            paramLabel = "N",
+            defaultValue = "4",
+            description = "Attempts that run at a time. Default: ${DEFAULT-VALUE}.")
     private int sideBySide;
 
     @Option(names = "--json", description = "Print JSON.")
@@ -87,10 +96,11 @@ public final class SearchBench implements Callable<Integer> {
     }
 
     private Row row(String what, String way, String mark, Consumer<Search> how) {
-        String name = "search-" + mark + "-" + Long.toString(ProcessHandle.current().pid(), 36);
+        String name =
+                "search-" + mark + "-" + Long.toString(ProcessHandle.current().pid(), 36);
         Crab.configure(CrabOptions.builder().set(CrabConfig.KEEP, "100").build());
         Path directory = CrabConfig.resolve(Map.of()).data();
-        long disk = used(directory);
+        long disk = settled(directory);
         long start = System.nanoTime();
         Search search = new Search(name, think * 1_000_000L, sideBySide);
         try {
@@ -132,7 +142,16 @@ public final class SearchBench implements Callable<Integer> {
             document.put("tokensSavedBestOf", saved(rows, 0)).put("tokensSavedTree", saved(rows, 2));
             out.println(document.toPrettyString());
         } else {
-            out.printf(Locale.ROOT, "%-12s %-14s %8s %7s %9s %8s %8s%n", "", "", "attempts", "passed", "tokens", "seconds", "MB disk");
+            out.printf(
+                    Locale.ROOT,
+                    "%-12s %-14s %8s %7s %9s %8s %8s%n",
+                    "",
+                    "",
+                    "attempts",
+                    "passed",
+                    "tokens",
+                    "seconds",
+                    "MB disk");
             for (Row row : rows) {
                 out.printf(
                         Locale.ROOT,
@@ -158,6 +177,20 @@ public final class SearchBench implements Callable<Integer> {
     /** The share of the tokens that branches spare. */
     private static double saved(List<Row> rows, int branches) {
         return 1 - (double) rows.get(branches).tokens() / rows.get(branches + 1).tokens();
+    }
+
+    /** As {@link #used}, once what was deleted before has been given back, which btrfs does by and by. */
+    private static long settled(Path data) {
+        long deadline = System.nanoTime() + 60_000_000_000L;
+        long before = used(data);
+        int same = 0;
+        while (same < 10 && System.nanoTime() < deadline) {
+            LockSupport.parkNanos(500_000_000);
+            long now = used(data);
+            same = now == before ? same + 1 : 0;
+            before = now;
+        }
+        return before;
     }
 
     /** Bytes that snapshots and objects take, what they share counted once. */

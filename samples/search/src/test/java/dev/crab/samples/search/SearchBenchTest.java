@@ -19,9 +19,9 @@ class SearchBenchTest {
                 .execute("--json", "--think", "0");
         assertThat(status).isZero();
         JsonNode result = new ObjectMapper().readTree(out.toString());
-        assertThat(result.path("searches")).hasSize(4).allMatch(row -> row.path("passed")
-                        .asInt()
-                == 6);
+        assertThat(result.path("searches"))
+                .hasSize(4)
+                .allMatch(row -> row.path("passed").asInt() == 6);
         assertThat(result.path("tokensSavedBestOf").asDouble()).isGreaterThan(0.4);
         assertThat(result.path("tokensSavedTree").asDouble()).isGreaterThan(0.4);
     }
