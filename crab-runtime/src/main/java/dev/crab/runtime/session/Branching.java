@@ -18,7 +18,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -79,13 +82,15 @@ final class Branching {
                     "two of the new sessions have the same name",
                     "give each a name of its own");
         }
-        List<String> made = new ArrayList<>();
+        Queue<String> made = new ConcurrentLinkedQueue<>();
         boolean done = false;
         try {
-            for (String name : names) {
-                make(name);
-                made.add(name);
-            }
+            SideBySide.all(names.stream()
+                    .<Callable<Boolean>>map(name -> () -> {
+                        make(name);
+                        return made.add(name);
+                    })
+                    .toList());
             done = true;
         } finally {
             if (!done) {
@@ -99,7 +104,9 @@ final class Branching {
         try (BranchStore branch = BranchStore.begin(data, name)) {
             boolean done = false;
             try {
-                deleteSnapshots(name);
+                if (branch.isAgain()) {
+                    deleteSnapshots(name);
+                }
                 if (manifest != null) {
                     branch.manifest(take(branch, manifest, name));
                 }

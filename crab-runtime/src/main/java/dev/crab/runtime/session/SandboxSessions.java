@@ -34,8 +34,8 @@ public final class SandboxSessions implements AutoCloseable {
         }
 
         @Override
-        public SandboxSession open(String id) {
-            return SandboxSessions.this.open(id, null);
+        public SandboxSession openFresh(String id) {
+            return SandboxSessions.this.open(new SessionOpening(services, id, null, true));
         }
 
         @Override
@@ -60,16 +60,17 @@ public final class SandboxSessions implements AutoCloseable {
      * @throws CrabException SESSION_UNKNOWN, SESSION_LOCKED, and what reading the store and restoring can throw
      */
     public SandboxSession open(String id, @Nullable SandboxSpec spec) {
+        return open(new SessionOpening(services, id, spec, false));
+    }
+
+    private SandboxSession open(SessionOpening opening) {
         synchronized (this) {
             if (closed) {
                 throw CrabException.of(
-                        ErrorCode.STATE_INVALID,
-                        "session " + id + " cannot be opened",
-                        "the runtime is closed",
-                        "make a new one");
+                        ErrorCode.STATE_INVALID, "no session can be opened", "the runtime is closed", "make a new one");
             }
         }
-        DurableSession session = new SessionOpening(services, id, spec).open(circle);
+        DurableSession session = opening.open(circle);
         boolean late;
         synchronized (this) {
             late = closed;

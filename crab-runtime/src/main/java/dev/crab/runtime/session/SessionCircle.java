@@ -10,8 +10,8 @@ interface SessionCircle {
     /** Sandboxes that are restored ahead. */
     StandbyPool standbys();
 
-    /** Opens a session that exists. */
-    SandboxSession open(String id);
+    /** Opens a session that was just made: of which nobody can have left anything. */
+    SandboxSession openFresh(String id);
 
     /** The session was closed. */
     void closed(DurableSession session);

@@ -30,15 +30,18 @@ final class SessionOpening {
     private final String id;
     private final String sandboxId;
     private final @Nullable SandboxSpec requested;
+    private final boolean fresh;
     private final long startedNanos = System.nanoTime();
 
     private @Nullable Alive alive;
 
-    SessionOpening(SessionServices services, String id, @Nullable SandboxSpec requested) {
+    /** @param fresh whether it was just made, so that nobody can have left anything of it */
+    SessionOpening(SessionServices services, String id, @Nullable SandboxSpec requested, boolean fresh) {
         this.services = services;
         this.id = id;
         this.sandboxId = services.data().prepare().sandbox(id);
         this.requested = requested;
+        this.fresh = fresh;
     }
 
     DurableSession open(SessionCircle circle) {
@@ -57,7 +60,9 @@ final class SessionOpening {
             }
 
             FaultPoints.reach("open.read");
-            SandboxSlots.sweep(services, sandboxId);
+            if (!fresh) {
+                SandboxSlots.sweep(services, sandboxId);
+            }
             FaultPoints.reach("open.swept");
             Retention retention = new Retention(store, services.snapshots(), services.keepGenerations());
             retention.sweepUncommitted(last == null ? 0 : last.generation());

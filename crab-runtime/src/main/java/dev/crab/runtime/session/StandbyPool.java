@@ -3,10 +3,12 @@ package dev.crab.runtime.session;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,6 +25,7 @@ final class StandbyPool implements AutoCloseable {
     private final StandbyPolicy policy;
     private final LongSupplier available;
     private final long reserve;
+    private final @Nullable Future<?> watching;
     private final Set<Standbys> members = ConcurrentHashMap.newKeySet();
     private final ScheduledExecutorService thread = Executors.newSingleThreadScheduledExecutor(task -> {
         Thread thread = new Thread(task, "crab-standby");
@@ -40,9 +43,8 @@ final class StandbyPool implements AutoCloseable {
         this.policy = policy;
         this.available = available;
         this.reserve = total / RESERVE;
-        if (policy.perSession() > 0) {
-            thread.scheduleWithFixedDelay(this::watch, 1, 1, TimeUnit.SECONDS);
-        }
+        this.watching =
+                policy.perSession() == 0 ? null : thread.scheduleWithFixedDelay(this::watch, 1, 1, TimeUnit.SECONDS);
     }
 
     StandbyPolicy policy() {
@@ -85,6 +87,9 @@ final class StandbyPool implements AutoCloseable {
 
     @Override
     public void close() {
+        if (watching != null) {
+            watching.cancel(false);
+        }
         thread.shutdown();
     }
 }

@@ -18,9 +18,11 @@ public final class BranchStore implements AutoCloseable {
     private final String session;
     private final StoreLock lock;
     private final FileObjectStore objects;
+    private final boolean again;
     private boolean complete;
 
-    private BranchStore(DataDirectory data, String session, StoreLock lock) {
+    private BranchStore(DataDirectory data, String session, StoreLock lock, boolean again) {
+        this.again = again;
         this.data = data;
         this.session = session;
         this.lock = lock;
@@ -37,6 +39,8 @@ public final class BranchStore implements AutoCloseable {
         if (Files.exists(directory.resolve(FileJournal.NAME), LinkOption.NOFOLLOW_LINKS)) {
             throw taken(session);
         }
+        // The directory goes last: where there is none, nothing else is left of an earlier attempt.
+        boolean again = Files.exists(directory, LinkOption.NOFOLLOW_LINKS);
         StoreLock lock;
         try {
             DurableFiles.directory(directory);
@@ -46,12 +50,14 @@ public final class BranchStore implements AutoCloseable {
         }
         boolean done = false;
         try {
-            BranchStore branch = new BranchStore(data, session, lock);
+            BranchStore branch = new BranchStore(data, session, lock, again);
             if (Files.exists(directory.resolve(FileJournal.NAME), LinkOption.NOFOLLOW_LINKS)) {
                 throw taken(session);
             }
-            CheckpointStore.removeCommits(data, session);
-            branch.removeObjects();
+            if (again) {
+                CheckpointStore.removeCommits(data, session);
+                branch.removeObjects();
+            }
             DurableFiles.directory(directory.resolve(CheckpointStore.MANIFESTS));
             FaultPoints.reach("branch.begin");
             done = true;
@@ -63,6 +69,11 @@ public final class BranchStore implements AutoCloseable {
                 lock.close();
             }
         }
+    }
+
+    /** Whether an earlier attempt has left something, which may be snapshots too. */
+    public boolean isAgain() {
+        return again;
     }
 
     private static CrabException taken(String session) {
