@@ -8,6 +8,7 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.session.Admission;
+import dev.crab.runtime.session.Rollback;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
 import dev.crab.runtime.session.TurnOutcome;
@@ -419,6 +420,35 @@ public final class TurnCoordinator implements AutoCloseable {
     }
 
     /**
+     * Goes back to a turn, chat and sandbox alike: what was committed after it is void, and so are the responses that came of it. A call
+     * that is under way meanwhile is refused to go on; made again, it is taken up from that turn. Waits for a commit under way.
+     *
+     * @throws CrabException STATE_INVALID while a tool runs; what {@link SandboxSession#rollbackTo} throws, and then all is as before
+     */
+    public RolledBack rollbackTo(long to, String note) {
+        lock.lock();
+        try {
+            awaitCommit();
+            if (toolsInFlight > 0 || state == TurnState.CLOSED) {
+                throw CrabException.of(
+                        ErrorCode.STATE_INVALID,
+                        "session " + session.id() + " cannot go back",
+                        state == TurnState.CLOSED ? "it is closed" : "tools run in its sandbox: " + tools,
+                        "go back when they have ended");
+            }
+            Rollback rollback = session.rollbackTo(to, note);
+            state = TurnTransitions.next(state, TurnEvent.GIVEN_UP);
+            failure = null;
+            open = null;
+            endTurn();
+            changed.signalAll();
+            return new RolledBack(rollback, replay.rolledBack(to));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
      * Runs work on the sandbox once in the session's life, as a turn of its own: what an agent finds prepared. Does nothing if the journal
      * says that it is done.
      */
@@ -500,6 +530,7 @@ public final class TurnCoordinator implements AutoCloseable {
             failure = failed;
             scheduled = null;
             if (failed == null) {
+                replay.committed(report.turn, position);
                 endTurn();
                 finished = completed(report);
                 then = List.copyOf(afterCommit);

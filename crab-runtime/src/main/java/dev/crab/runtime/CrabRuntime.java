@@ -10,6 +10,7 @@ import dev.crab.runtime.session.ChatArchive;
 import dev.crab.runtime.session.DamagePolicy;
 import dev.crab.runtime.session.GarbageCollector;
 import dev.crab.runtime.session.LostPolicy;
+import dev.crab.runtime.session.Rollback;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.SandboxSessions;
 import dev.crab.runtime.session.SessionArchive;
@@ -134,6 +135,29 @@ public final class CrabRuntime implements AutoCloseable {
             throw CheckpointStore.unknown(data(), sessionId);
         }
         parts().sessions().stop(sessionId);
+    }
+
+    /**
+     * Goes back to a turn of a session that nobody has open: the next opening brings it back. For one that is open,
+     * {@link SandboxSession#rollbackTo}.
+     *
+     * @param turn one of its turns, or 0 for the image as it came
+     * @param note why, for the journal; may be empty
+     * @throws CrabException NAME_INVALID; SESSION_UNKNOWN; SESSION_LOCKED; TURN_UNKNOWN; TURN_NOT_KEPT; what checking the turn finds;
+     *     DISK_FULL, IO_FAILED
+     */
+    public Rollback rollback(String sessionId, long turn, String note) {
+        return parts().sessions().rollback(sessionId, turn, note);
+    }
+
+    /**
+     * Makes sessions that begin where one that nobody has open was at a turn, and opens none of them. For one that is open,
+     * {@link SandboxSession#branch}.
+     *
+     * @throws CrabException NAME_INVALID; NAME_TAKEN; SESSION_UNKNOWN; SESSION_LOCKED; TURN_UNKNOWN; TURN_NOT_KEPT; DISK_FULL, IO_FAILED
+     */
+    public void branch(String sessionId, long turn, List<String> names) {
+        parts().sessions().branch(sessionId, turn, names);
     }
 
     /**

@@ -135,8 +135,17 @@ class CrabCliTest {
     @Test
     void missingDataDirectory_isRefusedAndNotMade() {
         Path missing = data.resolve("mistyped");
-        for (String command :
-                List.of("sessions", "verify", "gc", "show one", "timeline one", "stop one", "delete one")) {
+        for (String command : List.of(
+                "sessions",
+                "verify",
+                "gc",
+                "show one",
+                "rollback one 1",
+                "branch one 1",
+                "diff one 1 2",
+                "timeline one",
+                "stop one",
+                "delete one")) {
             String[] words = (command + " --data=" + missing).split(" ", -1);
             assertThat(crab(words)).as(command).satisfies(answer -> {
                 assertThat(answer.status()).isEqualTo(1);
@@ -155,6 +164,35 @@ class CrabCliTest {
         assertThat(json.path("turns").size()).isEqualTo(2);
         assertThat(json.path("turns").path(0).path("saved").asText()).isEqualTo("PROCESSES_AND_FILES");
         assertThat(json.path("processes").findValuesAsText("comm")).contains("sleep");
+    }
+
+    @Test
+    void branchedSession_goesBackAndIsCompared() {
+        Answer made = crab("branch", "one", "2", "twig", "twig2", here());
+        assertThat(made.status()).as(made.err()).isZero();
+        assertThat(made.out()).contains("twig begins at turn 2 of one", "twig2 begins");
+        try {
+            assertThat(crab("show", "twig", here()).out()).contains("begun at turn 2 of one");
+            assertThat(crab("branch", "one", "1", "twig", here()))
+                    .satisfies(taken -> assertThat(taken.err()).startsWith("NAME_TAKEN"));
+            JsonNode diff = crab("diff", "twig", "0", "1", "--json", here()).json();
+            assertThat(diff.path("born").findValuesAsText("comm")).containsExactly("sleep");
+            assertThat(crab("diff", "twig", "1", "2", here()).out()).contains("0 files, 0 processes born, 0 gone");
+            JsonNode back = crab("rollback", "twig", "1", "--note", "why", "--json", here())
+                    .json();
+            assertThat(back.path("voidTurns").asInt()).isEqualTo(1);
+            assertThat(crab("show", "twig", "--json", here()).json().path("turns"))
+                    .hasSize(1);
+            assertThat(crab("verify", "twig", "twig2", here()).status()).isZero();
+            assertThat(crab("rollback", "twig", "5", here()).err()).startsWith("TURN_UNKNOWN");
+            assertThat(crab("rollback", "twig", "no such label", here()).err()).startsWith("TURN_UNKNOWN");
+            JsonNode counted = crab("branch", "twig", "1", "--count", "2", "--json", here())
+                    .json();
+            assertThat(counted.path("branches").toString()).isEqualTo("[\"twig-b1\",\"twig-b2\"]");
+            assertThat(crab("delete", "twig-b1", "twig-b2", here()).status()).isZero();
+        } finally {
+            crab("delete", "twig", "twig2", here());
+        }
     }
 
     @Test

@@ -1,10 +1,12 @@
 package dev.crab.langchain4j;
 
+import dev.crab.overlap.RolledBack;
 import dev.crab.overlap.TurnReport;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.session.TurnInfo;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
@@ -128,6 +130,47 @@ public final class Crab {
     /** Reports of all turns of a session, those before a crash included, oldest first. Opens the session. */
     public static List<TurnReport> reports(String sessionId) {
         return hub().entry(sessionId, null).open().turns().reports();
+    }
+
+    /** The committed turns of a session that count, oldest first. Opens the session. */
+    public static List<TurnInfo> turns(String sessionId) {
+        return hub().entry(sessionId, null).open().session().turns();
+    }
+
+    /**
+     * Goes back to a turn, sandbox and chat alike. The next call of an AI service finds the chat memory as it was then; a call that had no
+     * answer then, made again, goes on from that turn, and the model is asked anew. One that is under way meanwhile, in another thread,
+     * fails with STATE_INVALID. Opens the session.
+     *
+     * @param turn one of {@link #turns}, or 0 for before the first
+     * @return also what tools did outside the sandbox since, which nothing undoes
+     * @throws CrabException TURN_UNKNOWN; TURN_NOT_KEPT; STATE_INVALID while a tool of the session runs; what restoring can throw. Then all
+     *     is as before
+     */
+    public static RolledBack rollback(String sessionId, long turn) {
+        return hub().entry(sessionId, null).rollbackTo(turn, "", false);
+    }
+
+    /**
+     * As {@link #rollback(String, long)}, and the model is told with the next result of a tool.
+     *
+     * @param note why, in a few words; for the model and for the journal
+     */
+    public static RolledBack rollback(String sessionId, long turn, String note) {
+        return hub().entry(sessionId, null).rollbackTo(turn, note, true);
+    }
+
+    /**
+     * Makes sessions that begin where one was at a turn, sandbox and chat alike, and opens them. In each, a call that had no answer then
+     * goes on from that turn by itself, if it is made again in the scope of that session ({@link #session(String)}), with an AI service
+     * whose chat memory is not shared with the others.
+     *
+     * @return their names: {@code <session>-b1} and so on
+     * @throws CrabException TURN_UNKNOWN; TURN_NOT_KEPT; NAME_INVALID; what restoring can throw. Then there is none of them
+     */
+    public static List<String> branch(String sessionId, long turn, int count) {
+        SessionHub current = hub();
+        return current.branch(current.entry(sessionId, null), session -> session.branch(turn, count));
     }
 
     /**

@@ -52,6 +52,7 @@ final class ProtectedInvocation {
     private final Runnable onOver;
     private final AtomicBoolean over = new AtomicBoolean();
     private final PromptPin pin = new PromptPin();
+    private final SelfRollback back;
     private final AtomicInteger issued = new AtomicInteger();
     private final AtomicInteger calls = new AtomicInteger();
 
@@ -66,6 +67,15 @@ final class ProtectedInvocation {
         this.replay = replay;
         this.memory = memory;
         this.onOver = onOver;
+        this.back = new SelfRollback(entry, replay, pin, memory);
+    }
+
+    InvocationReplay replay() {
+        return replay;
+    }
+
+    SelfRollback back() {
+        return back;
     }
 
     /**
@@ -83,6 +93,9 @@ final class ProtectedInvocation {
         TurnCoordinator turns = entry.open().turns();
         ObjectNode details = node().put("method", call.method());
         if (memory != null) {
+            turns.replay()
+                    .putBack(call.memory())
+                    .ifPresent(before -> MemoryRepair.set(memory, MessageCodec.messages(before.path(MEMORY))));
             details.set(MEMORY, MessageCodec.messages(memory.messages()));
         }
         InvocationReplay replay = turns.replay().begin(call.digest(), call.memory(), scope, details);
@@ -168,11 +181,14 @@ final class ProtectedInvocation {
         try {
             refuseAfterEnd("an LLM call");
             calls.incrementAndGet();
-            ChatRequest pinned = pin.apply(request);
+            ChatRequest pinned = pin.apply(back.before(request));
             String digest = MessageCodec.digest(pinned.messages());
             Optional<ObjectNode> known = replay.nextResponse(digest);
             if (known.isPresent() && replay.index() == 1) {
                 pinFirst(request.messages(), known.get());
+            }
+            if (replay.index() == 1) {
+                back.first(pin.apply(pinned).messages());
             }
             LlmWindow window = turns.boundary(position(), description);
             if (known.isPresent()) {

@@ -13,11 +13,13 @@ import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.DataDirectory;
 import java.nio.file.Files;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -151,6 +153,21 @@ final class SessionHub implements AutoCloseable {
         }
         SessionOpener opener = options.opener;
         SandboxSession session = opener != null ? opener.open(id, spec) : openHere(id, spec);
+        return lead(session);
+    }
+
+    /** Sessions that begin where one was at a turn, each known here by its name. */
+    List<String> branch(SessionEntry entry, Function<SandboxSession, List<SandboxSession>> branching) {
+        List<SandboxSession> branches = branching.apply(entry.open().session());
+        for (SandboxSession branch : branches) {
+            entry(branch.id(), entry.spec()).adopt(lead(branch));
+        }
+        return branches.stream().map(SandboxSession::id).toList();
+    }
+
+    private OpenSession lead(SandboxSession session) {
+        String id = session.id();
+        SessionOpener opener = options.opener;
         try {
             TurnCoordinator.Builder builder = TurnCoordinator.builder(session)
                     .onUncaptured(config.onUncaptured())

@@ -54,6 +54,10 @@ public enum ErrorCode {
     FORMAT_UNKNOWN,
     /** The generation is not in the store. */
     GENERATION_UNKNOWN,
+    /** The session has no committed turn of that number or label. */
+    TURN_UNKNOWN,
+    /** The turn was committed, but what it was saved with has been deleted since. */
+    TURN_NOT_KEPT,
     /** A snapshot that a manifest names is not there. */
     SNAPSHOT_MISSING,
     /** The sandbox could not be started. */

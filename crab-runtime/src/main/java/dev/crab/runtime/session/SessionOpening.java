@@ -1,32 +1,20 @@
 package dev.crab.runtime.session;
 
-import dev.crab.runtime.engine.LostProcesses;
-import dev.crab.runtime.engine.RestoreHook;
-import dev.crab.runtime.engine.RestoreResult;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
-import dev.crab.runtime.inspector.InspectionTarget;
-import dev.crab.runtime.inspector.TurnInspector;
-import dev.crab.runtime.sandbox.SandboxFactory;
-import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
-import dev.crab.runtime.sandbox.SandboxProcesses;
 import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.session.Revival.Alive;
 import dev.crab.runtime.session.SandboxSession.Recovery;
 import dev.crab.runtime.session.SessionRecords.Point;
 import dev.crab.runtime.session.SessionRecords.Timeline;
-import dev.crab.runtime.snapshot.Volume;
 import dev.crab.runtime.store.CheckpointStore;
-import dev.crab.runtime.store.FileJournal;
-import dev.crab.runtime.store.JournalRecord;
 import dev.crab.runtime.store.LostProcess;
 import dev.crab.runtime.store.Manifest;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.ExecutorService;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -42,115 +30,72 @@ final class SessionOpening {
     private final String id;
     private final String sandboxId;
     private final @Nullable SandboxSpec requested;
+    private final boolean fresh;
     private final long startedNanos = System.nanoTime();
 
-    private @Nullable RunningSandbox running;
-    private TurnInspector.@Nullable Watch watch;
+    private @Nullable Alive alive;
 
-    SessionOpening(SessionServices services, String id, @Nullable SandboxSpec requested) {
+    /** @param fresh whether it was just made, so that nobody can have left anything of it */
+    SessionOpening(SessionServices services, String id, @Nullable SandboxSpec requested, boolean fresh) {
         this.services = services;
         this.id = id;
         this.sandboxId = services.data().prepare().sandbox(id);
         this.requested = requested;
+        this.fresh = fresh;
     }
 
-    DurableSession open(ExecutorService housekeeping, Consumer<DurableSession> onClose) {
+    DurableSession open(SessionCircle circle) {
         CheckpointStore store = requested == null
                 ? CheckpointStore.openExisting(services.data(), id)
                 : CheckpointStore.open(services.data(), id);
         boolean done = false;
         try {
+            Timeline recorded = timeline(store);
+            Commit last = recorded.last();
+            RestoreTargets targets = last == null || last.generation() == 0
+                    ? null
+                    : RestoreTargets.of(id, recorded, store.manifests(), services.onDamaged());
+            if (targets != null) {
+                checkImage(services, id, recorded.spec(), targets.newest().manifest());
+            }
+
+            FaultPoints.reach("open.read");
+            if (!fresh) {
+                SandboxSlots.sweep(services, sandboxId);
+            }
+            FaultPoints.reach("open.swept");
+            Retention retention = new Retention(store, services.snapshots(), services.keepGenerations());
+            retention.sweepUncommitted(last == null ? 0 : last.generation());
+
+            FaultPoints.reach("open.clean");
+            Opened opened = targets == null ? start(recorded) : restore(recorded, targets);
+            if (!opened.skipped.isEmpty()) {
+                recordRollback(store, retention, opened);
+            }
+            Alive sandbox = opened.alive;
+            List<LostProcess> restarted = sandbox.takeUp(services, id, opened.timeline.attributes(), opened.manifest);
+            FaultPoints.reach("open.ready");
             DurableSession session = new DurableSession(
-                    services, store, begin(store, timeline(store), services.onDamaged()), housekeeping, onClose);
+                    services,
+                    store,
+                    retention,
+                    sandbox,
+                    recovery(store, opened, restarted),
+                    opened.timeline,
+                    opened.manifest,
+                    circle);
+            session.begin();
             done = true;
             return session;
         } finally {
             if (!done) {
-                takeBack(store::close);
+                takeBack(store);
             }
         }
     }
 
-    /**
-     * Brings the sandbox of a parked session back, under the lock that is held already. To the last commit or not at all: those who go on
-     * from there know of no other.
-     *
-     * @throws CrabException what reading the store and restoring can throw; then the session is parked as before
-     */
-    static Begun wake(SessionServices services, CheckpointStore store) {
-        SessionOpening opening = new SessionOpening(services, store.session(), null);
-        boolean done = false;
-        try {
-            List<JournalRecord> records = FileJournal.read(services.data().session(store.session()));
-            Begun begun = opening.begin(
-                    store,
-                    new Recorded(Objects.requireNonNull(SessionRecords.timeline(store.session(), records)), records),
-                    DamagePolicy.REFUSE);
-            done = true;
-            return begun;
-        } finally {
-            if (!done) {
-                opening.takeBack(() -> {});
-            }
-        }
-    }
-
-    /** What the journal says, read and whole. */
-    private record Recorded(Timeline timeline, List<JournalRecord> records) {}
-
-    /** A sandbox that runs, in the state of the newest commit that could be brought back. */
-    record Begun(
-            Retention retention,
-            RunningSandbox sandbox,
-            TurnInspector.Watch watch,
-            Recovery recovery,
-            Timeline timeline,
-            @Nullable Manifest manifest) {}
-
-    private Begun begin(CheckpointStore store, Recorded recorded, DamagePolicy onDamaged) {
-        Commit last = recorded.timeline().last();
-        RestoreTargets targets = last == null || last.generation() == 0
-                ? null
-                : RestoreTargets.of(id, recorded.timeline(), store.manifests(), onDamaged);
-        if (targets != null) {
-            checkImage(recorded.timeline().spec(), targets.newest().manifest());
-        }
-
-        FaultPoints.reach("open.read");
-        services.factory().sweep(sandboxId);
-        FaultPoints.reach("open.swept");
-        services.snapshots().recover();
-        // Only its name counts; where it lies is the snapshotter's affair.
-        services.snapshots().delete(new Volume(sandboxId, Path.of("")));
-        Retention retention = new Retention(store, services.snapshots(), services.keepGenerations());
-        retention.sweepUncommitted(last == null ? 0 : last.generation());
-
-        FaultPoints.reach("open.clean");
-        Opened opened = targets == null ? start(recorded.timeline()) : restore(recorded.timeline(), targets);
-        if (!opened.skipped.isEmpty()) {
-            recordRollback(store, retention, opened);
-        }
-        RunningSandbox sandbox = running();
-        // Whoever uses the sandbox between turns is watched as well: what a process does that begins and ends there
-        // is seen only while calls are.
-        TurnInspector.Watch watching = watch();
-        sandbox.beforeRequests(watching::begin);
-        sandbox.attributes().putAll(opened.timeline.attributes());
-        List<LostProcess> restarted = restartLost(sandbox, opened.manifest);
-        services.engine().attach(sandbox);
-        FaultPoints.reach("open.ready");
-        return new Begun(
-                retention,
-                sandbox,
-                watching,
-                recovery(recorded.records(), opened, restarted),
-                opened.timeline,
-                opened.manifest);
-    }
-
-    private Recorded timeline(CheckpointStore store) {
-        List<JournalRecord> records = store.journal().recovered();
-        Timeline timeline = SessionRecords.timeline(id, records);
+    private Timeline timeline(CheckpointStore store) {
+        Timeline timeline = SessionRecords.timeline(id, store.journal().recovered());
         if (timeline != null) {
             if (requested != null && !requested.equals(timeline.spec())) {
                 LOG.warn(
@@ -159,7 +104,7 @@ final class SessionOpening {
                         timeline.spec(),
                         requested);
             }
-            return new Recorded(timeline, records);
+            return timeline;
         }
         if (requested == null) {
             throw CheckpointStore.unknown(services.data(), id);
@@ -169,11 +114,11 @@ final class SessionOpening {
         services.factory().resolve(requested.image());
         store.journal().append(SessionRecords.SESSION, SessionRecords.opening(id, requested));
         FaultPoints.reach("session.recorded");
-        return new Recorded(new Timeline(requested, SessionRecords.toJson(requested), List.of(), 0), records);
+        return new Timeline(requested, SessionRecords.toJson(requested), List.of(), 0);
     }
 
     /** Files of one image over another would be a mix that never existed. */
-    private void checkImage(SandboxSpec spec, Manifest manifest) {
+    static void checkImage(SessionServices services, String id, SandboxSpec spec, Manifest manifest) {
         Path image = services.factory().resolve(spec.image());
         if (!image.toString().equals(manifest.image())) {
             throw CrabException.of(
@@ -189,81 +134,31 @@ final class SessionOpening {
      *
      * @param timeline up to the turn that the sandbox is at
      * @param manifest of that turn; null for the image as it came
-     * @param processes how many came back from a dump
-     * @param verifyNanos how long it took to compare it with what was saved
      * @param skipped why newer turns did not come back
      */
-    private record Opened(
-            Timeline timeline, @Nullable Manifest manifest, int processes, long verifyNanos, List<String> skipped) {}
+    private record Opened(Timeline timeline, @Nullable Manifest manifest, Alive alive, List<String> skipped) {}
 
     private Opened start(Timeline timeline) {
-        Volume volume = services.snapshots().createVolume(sandboxId);
-        SandboxFactory.Place place = services.factory().prepare(sandboxId, timeline.spec(), volume);
-        boolean started = false;
-        try (Observation observation = new Observation()) {
-            observation.placed(place.cgroup());
-            running = place.start();
-            started = true;
-            observation.beforeResume(running().processes());
-        } finally {
-            if (!started) {
-                place.close();
-            }
-        }
-        return new Opened(timeline, null, 0, 0, List.of());
+        Alive started = new Revival(services, id, sandboxId).start(timeline.spec());
+        alive = started;
+        return new Opened(timeline, null, started, List.of());
     }
 
     private Opened restore(Timeline timeline, RestoreTargets targets) {
-        RestoreTargets.Restored<RestoreResult> restored = targets.first(manifest -> restore(timeline.spec(), manifest));
-        RestoreResult result = restored.result();
+        RestoreTargets.Restored<Alive> restored = targets.first(manifest -> new Revival(services, id, sandboxId)
+                .park(timeline.spec(), manifest)
+                .resume());
+        Alive result = restored.result();
         Manifest manifest = restored.target().manifest();
-        running = result.sandbox();
+        alive = result;
         LOG.info(
                 "session {}: back at generation {} ({} processes, {} files verified)",
                 id,
                 manifest.generation(),
-                result.processesRestored(),
+                result.processes(),
                 result.filesVerified());
         Point point = restored.target().point();
-        return new Opened(
-                timeline.until(point), manifest, result.processesRestored(), result.verifyNanos(), restored.skipped());
-    }
-
-    private RestoreResult restore(SandboxSpec spec, Manifest manifest) {
-        boolean restored = false;
-        try (Observation observation = new Observation()) {
-            RestoreResult result = services.engine().restore(sandboxId, spec, manifest.checkpoint(), observation);
-            restored = true;
-            return result;
-        } finally {
-            TurnInspector.Watch opened = watch;
-            if (!restored && opened != null) {
-                watch = null;
-                Quietly.all(id, opened::close);
-            }
-        }
-    }
-
-    /** The watch of a sandbox that comes to be. */
-    private final class Observation implements RestoreHook, AutoCloseable {
-        private TurnInspector.@Nullable Expected expected;
-
-        @Override
-        public void placed(Path cgroup) {
-            expected = services.inspector().expect(cgroup);
-        }
-
-        @Override
-        public void beforeResume(SandboxProcesses processes) {
-            watch = Objects.requireNonNull(expected).watch(target(processes));
-        }
-
-        @Override
-        public void close() {
-            if (expected != null) {
-                expected.close();
-            }
-        }
+        return new Opened(timeline.until(point), manifest, result, restored.skipped());
     }
 
     /** The turns that did not come back are void before anything happens in the sandbox, and only then is what is left of them removed. */
@@ -283,68 +178,42 @@ final class SessionOpening {
         retention.sweepUncommitted(to.generation());
     }
 
-    private InspectionTarget target(SandboxProcesses processes) {
-        return new InspectionTarget(
-                sandboxId,
-                processes.cgroup(),
-                processes.initPid(),
-                processes.volume().upper(),
-                processes.lower(),
-                processes.volume().scratch());
+    private Recovery recovery(CheckpointStore store, Opened opened, List<LostProcess> restarted) {
+        List<String> skipped = new ArrayList<>(opened.skipped);
+        // Whoever was told so and has not committed a turn since may be gone, with all that he made of it.
+        skipped.addAll(SessionRecords.lastReasons(store.journal().recovered()));
+        return recovery(id, opened.timeline.last(), opened.manifest, opened.alive, restarted, skipped, startedNanos);
     }
 
-    private List<LostProcess> restartLost(RunningSandbox sandbox, @Nullable Manifest manifest) {
-        return manifest == null || services.onLost() == LostPolicy.REPORT
-                ? List.of()
-                : LostProcesses.restart(id, sandbox, manifest.lostProcesses());
-    }
-
-    private Recovery recovery(List<JournalRecord> records, Opened opened, List<LostProcess> restarted) {
-        Commit last = opened.timeline.last();
+    /**
+     * What is to be told of a sandbox that runs again.
+     *
+     * @param last the turn that it is at; null for the image as it came
+     * @param skipped why newer turns did not come back
+     */
+    static Recovery recovery(
+            String id,
+            @Nullable Commit last,
+            @Nullable Manifest manifest,
+            Alive alive,
+            List<LostProcess> restarted,
+            List<String> skipped,
+            long startedNanos) {
         if (last == null) {
             return new Recovery.Fresh();
         }
-        Manifest manifest = opened.manifest;
         List<String> lost = manifest == null ? List.of() : manifest.lost();
         if (!lost.isEmpty()) {
             LOG.warn("session {}: not restored, because it could not be captured: {}", id, lost);
         }
         long millis = (System.nanoTime() - startedNanos) / 1_000_000;
         List<String> again = restarted.stream().map(LostProcess::describe).toList();
-        // Whoever was told so and has not committed a turn since may be gone, with all that he made of it.
-        List<String> skipped = new ArrayList<>(opened.skipped);
-        skipped.addAll(SessionRecords.lastReasons(records));
-        return new Recovery.Restored(last, opened.processes, millis, opened.verifyNanos, lost, again, skipped);
-    }
-
-    private RunningSandbox running() {
-        if (running == null) {
-            throw new IllegalStateException("no sandbox");
-        }
-        return running;
-    }
-
-    private TurnInspector.Watch watch() {
-        if (watch == null) {
-            throw CrabException.of(
-                    ErrorCode.INTERNAL,
-                    "session " + id + " cannot be opened",
-                    "the restore did not say when to watch",
-                    "report this as a fault of Crab");
-        }
-        return watch;
+        return new Recovery.Restored(last, alive.processes(), millis, alive.verifyNanos(), lost, again, skipped);
     }
 
     /** Behind a failure; must not hide it. */
-    private void takeBack(Runnable last) {
-        TurnInspector.Watch opened = watch;
-        RunningSandbox started = running;
-        Quietly.all(
-                id,
-                opened == null ? () -> {} : opened::close,
-                () -> services.engine().detach(sandboxId),
-                started == null ? () -> {} : started::close,
-                () -> services.snapshots().delete(new Volume(sandboxId, Path.of(""))),
-                last);
+    private void takeBack(CheckpointStore store) {
+        Alive started = alive;
+        Quietly.all(id, started == null ? () -> {} : () -> started.end(services), store::close);
     }
 }

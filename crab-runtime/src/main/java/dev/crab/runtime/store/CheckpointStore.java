@@ -26,7 +26,7 @@ public final class CheckpointStore implements AutoCloseable {
 
     private static final int ATTEMPTS = 100;
 
-    private static final String MANIFESTS = "manifests";
+    static final String MANIFESTS = "manifests";
     private static final Logger LOG = LoggerFactory.getLogger(CheckpointStore.class);
 
     private final String session;
