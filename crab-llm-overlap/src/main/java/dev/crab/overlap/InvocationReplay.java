@@ -1,6 +1,8 @@
 package dev.crab.overlap;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.store.JournalRecord;
 import java.util.ArrayList;
@@ -16,10 +18,11 @@ import org.jspecify.annotations.Nullable;
  */
 public final class InvocationReplay {
     private final SessionReplay session;
-    private final RecordedInvocation recorded;
+    private RecordedInvocation recorded;
     private final boolean resumed;
     private final @Nullable RecordedInvocation leftBehind;
     private final Map<String, Integer> occurrences = new HashMap<>();
+    private long epoch;
     private long newestResult = -1;
     private long response = -1;
     private int index;
@@ -33,6 +36,18 @@ public final class InvocationReplay {
         this.recorded = recorded;
         this.resumed = resumed;
         this.leftBehind = leftBehind;
+        this.epoch = session.epoch();
+    }
+
+    /** The session has gone back, and what this invocation is in the middle of never was. */
+    private void refuseStale() {
+        if (session.epoch() != epoch) {
+            throw CrabException.of(
+                    ErrorCode.STATE_INVALID,
+                    "the call of the AI service cannot go on",
+                    "its session went back to an earlier turn while it ran",
+                    "make the call again: it goes on from that turn");
+        }
     }
 
     /** Identifies the invocation in the session; 64 hexadecimal digits. */
@@ -81,6 +96,42 @@ public final class InvocationReplay {
         return new History(old.details, responses, results);
     }
 
+    /**
+     * Goes on behind a rollback that the model wanted: as far as its turns count, and with what it is told before the next LLM call, by which
+     * it does not try the same again.
+     */
+    public void wentBack(String note) {
+        synchronized (session) {
+            recorded = session.goOn(recorded, note);
+            epoch = session.epoch();
+            index = recorded.responses.size();
+            occurrences.clear();
+            newestResult = -1;
+            response = -1;
+        }
+    }
+
+    /** How often the model has gone back in this invocation. */
+    public int timesBack() {
+        synchronized (session) {
+            return recorded.timesBack;
+        }
+    }
+
+    /** What the model is told before that LLM call, oldest first, because it went back to there. */
+    public List<String> notes(int call) {
+        synchronized (session) {
+            return List.copyOf(recorded.notes.getOrDefault(call, List.of()));
+        }
+    }
+
+    /** What of this invocation is true in the sandbox by now. */
+    public History soFar() {
+        synchronized (session) {
+            return history(recorded);
+        }
+    }
+
     /** Number of the LLM call that the invocation is at, from 1; 0 before the first. */
     public int index() {
         synchronized (session) {
@@ -96,6 +147,7 @@ public final class InvocationReplay {
      */
     public Optional<ObjectNode> nextResponse(String request) {
         synchronized (session) {
+            refuseStale();
             index++;
             occurrences.clear();
             JournalRecord known = recorded.responses.get(index);
@@ -117,6 +169,7 @@ public final class InvocationReplay {
 
     /** Records the response to the LLM call that {@link #nextResponse} went to; durable on return. */
     public void responded(String request, ObjectNode payload) {
+        refuseStale();
         ObjectNode body = SessionReplay.node()
                 .put("key", recorded.key)
                 .put("index", index())
@@ -137,6 +190,7 @@ public final class InvocationReplay {
      */
     public ToolAnswer tool(@Nullable String callId, String name, @Nullable String arguments, ToolEffect effect) {
         synchronized (session) {
+            refuseStale();
             String call = Digest.of(String.valueOf(callId), name, String.valueOf(arguments));
             int occurrence = occurrences.merge(call, 1, Integer::sum);
             // The response's own record is part of the key: a response given anew shares no results with the one it
@@ -184,6 +238,7 @@ public final class InvocationReplay {
 
     /** Records that the invocation has its answer; durable on return. */
     public void end() {
+        refuseStale();
         session.append(RecordKinds.END, SessionReplay.node().put("key", recorded.key));
         release();
     }
@@ -191,7 +246,8 @@ public final class InvocationReplay {
     /** Leaves the invocation unfinished: the same call takes it up again. */
     public void release() {
         synchronized (session) {
-            recorded.active = false;
+            // Behind a rollback it may be another's already.
+            recorded.active &= session.epoch() != epoch;
         }
     }
 }

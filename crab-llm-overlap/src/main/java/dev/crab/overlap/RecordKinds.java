@@ -1,6 +1,6 @@
 package dev.crab.overlap;
 
-/** Kinds of journal records that this module writes; {@code docs/langchain4j.md} lists their fields. */
+/** Kinds of journal records that this module writes or reads; {@code docs/langchain4j.md} lists their fields. */
 final class RecordKinds {
     /** A process took the session over: results after the given watermark were undone by the restore. */
     static final String OPEN = "open";
@@ -20,6 +20,15 @@ final class RecordKinds {
     static final String RUN_END = "run-end";
     /** Reports that no other record carried. */
     static final String REPORT = "turn-report";
+
+    /** What the model is told before an LLM call, because it went back to there. */
+    static final String NOTE = "note";
+
+    /** The runtime's: a turn is committed. */
+    static final String COMMIT = "commit";
+
+    /** The runtime's: the turns after one are void. */
+    static final String ROLLBACK = "rollback";
 
     private RecordKinds() {}
 }

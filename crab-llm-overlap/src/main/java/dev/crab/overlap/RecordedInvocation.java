@@ -2,6 +2,7 @@ package dev.crab.overlap;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.store.JournalRecord;
+import java.util.List;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -13,13 +14,25 @@ final class RecordedInvocation {
     final String memory;
     final long sequence;
     final ObjectNode details;
+    final ObjectNode start;
     final TreeMap<Integer, JournalRecord> responses = new TreeMap<>();
+    /** What is to be said before an LLM call, by its number. */
+    final TreeMap<Integer, List<String>> notes = new TreeMap<>();
+
+    /** How often the model has gone back in it. */
+    int timesBack;
+
     boolean ended;
+
+    /** The record that says so. */
+    long endedAt = -1;
+
     /** An invocation of this process is working on it. */
     boolean active;
 
     RecordedInvocation(JournalRecord start) {
         ObjectNode body = start.body();
+        this.start = body;
         key = body.path("key").asText();
         call = body.path("call").asText();
         scope = body.hasNonNull("scope") ? body.path("scope").asText() : null;

@@ -13,7 +13,6 @@ import org.slf4j.LoggerFactory;
 /** The turns' reports as a journal has them. Not thread-safe. */
 final class ReportLog {
     private static final Logger LOG = LoggerFactory.getLogger(ReportLog.class);
-    static final String COMMIT = "commit";
 
     private final List<TurnReport> reports = new ArrayList<>();
 
@@ -38,7 +37,7 @@ final class ReportLog {
     void reportOf(JournalRecord commit) {
         ObjectNode body = commit.body();
         long turn = body.path("turn").asLong();
-        if (!commit.kind().equals(COMMIT)
+        if (!commit.kind().equals(RecordKinds.COMMIT)
                 || reports.stream().anyMatch(report -> report.committed() && report.turn() == turn)) {
             return;
         }

@@ -10,12 +10,13 @@ import dev.crab.runtime.store.JournalRecord;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,12 +39,18 @@ public final class SessionReplay {
     private final Journal journal;
     private final Map<String, RecordedInvocation> invocations = new LinkedHashMap<>();
     private final Map<String, Result> results = new HashMap<>();
-    private final Set<String> begun = new HashSet<>();
-    private final Set<String> endedRuns = new HashSet<>();
+    private final Map<String, JournalRecord> begun = new LinkedHashMap<>();
+    private final Map<String, Long> endedRuns = new HashMap<>();
+    private final TreeSet<Long> toolRecords = new TreeSet<>();
+    private final TreeMap<Long, Long> watermarks = new TreeMap<>();
+    /** What a chat memory has to be put back to before its next call, by its identity: details of the first call that is void. */
+    private final Map<String, ObjectNode> putBack = new HashMap<>();
+
     private final ReportLog reports = new ReportLog();
     private final List<TurnReport> unwritten = new ArrayList<>();
     private boolean prepared;
     private long last = -1;
+    private long epoch;
 
     private SessionReplay(Journal journal) {
         this.journal = journal;
@@ -62,6 +69,23 @@ public final class SessionReplay {
             }
             replay.append(RecordKinds.OPEN, open);
         }
+        return replay;
+    }
+
+    /** What a journal says that is only looked at. */
+    static SessionReplay of(List<JournalRecord> records) {
+        SessionReplay replay = new SessionReplay(new Journal() {
+            @Override
+            public List<JournalRecord> recovered() {
+                return records;
+            }
+
+            @Override
+            public JournalRecord append(String kind, ObjectNode body) {
+                throw new UnsupportedOperationException("nothing is written");
+            }
+        });
+        records.forEach(replay::apply);
         return replay;
     }
 
@@ -98,6 +122,10 @@ public final class SessionReplay {
             case RecordKinds.START -> {
                 RecordedInvocation invocation = new RecordedInvocation(record);
                 invocations.put(invocation.key, invocation);
+                if (invocation.scope == null) {
+                    // It began with the memory that was put back.
+                    putBack.remove(invocation.memory);
+                }
             }
             case RecordKinds.RESPONSE -> {
                 RecordedInvocation invocation = invocations.get(body.path("key").asText());
@@ -105,21 +133,47 @@ public final class SessionReplay {
                     invocation.response(record);
                 }
             }
-            case RecordKinds.BEGUN -> begun.add(body.path("tool").asText());
-            case RecordKinds.RESULT ->
+            case RecordKinds.BEGUN -> {
+                toolRecords.add(record.sequence());
+                begun.put(body.path("tool").asText(), record);
+            }
+            case RecordKinds.RESULT -> {
+                toolRecords.add(record.sequence());
                 results.put(
                         body.path("tool").asText(),
                         new Result(record.sequence(), body.path("external").asBoolean(), body));
+            }
             case RecordKinds.END -> {
                 RecordedInvocation invocation = invocations.get(body.path("key").asText());
                 if (invocation != null) {
                     invocation.ended = true;
+                    invocation.endedAt = record.sequence();
+                }
+            }
+            case RecordKinds.NOTE -> {
+                RecordedInvocation invocation = invocations.get(body.path("key").asText());
+                if (invocation != null) {
+                    invocation.timesBack = body.path("times").asInt();
+                    invocation
+                            .notes
+                            .computeIfAbsent(body.path("index").asInt(), index -> new ArrayList<>())
+                            .add(body.path("text").asText());
                 }
             }
             case RecordKinds.PREPARED -> prepared = true;
-            case RecordKinds.RUN_END -> endedRuns.add(body.path("run").asText());
+            case RecordKinds.RUN_END -> endedRuns.put(body.path("run").asText(), record.sequence());
+            case RecordKinds.COMMIT ->
+                watermarks.put(
+                        body.path("turn").asLong(),
+                        body.path("position").path(WATERMARK).asLong(-1));
+            case RecordKinds.ROLLBACK -> {
+                if (body.path("asked").asBoolean()) {
+                    goBack(body.path("turn").asLong());
+                }
+                watermarks.tailMap(body.path("turn").asLong(), false).clear();
+            }
             default -> {
-                // commits are the runtime's; what a newer version wrote does not concern this one
+                // what a newer version wrote does not concern this one
             }
         }
     }
@@ -135,6 +189,76 @@ public final class SessionReplay {
             }
             return isVoid;
         });
+    }
+
+    /** A turn of this process was committed. */
+    synchronized void committed(long turn, ObjectNode position) {
+        watermarks.put(turn, position.path(WATERMARK).asLong(-1));
+    }
+
+    /**
+     * Somebody wanted to go back to a turn, and the session is there.
+     *
+     * @return what tools did outside the sandbox since
+     */
+    synchronized List<OutsideEffect> rolledBack(long turn) {
+        List<OutsideEffect> outside = goBack(turn);
+        watermarks.tailMap(turn, false).clear();
+        return outside;
+    }
+
+    /**
+     * Other than after a crash, nothing counts that came of what is void: the model is asked anew. A call that had its answer before the
+     * next turn's first tool ran keeps it.
+     */
+    private List<OutsideEffect> goBack(long turn) {
+        epoch++;
+        prepared &= turn > 0;
+        long watermark = watermarks.getOrDefault(turn, -1L);
+        Long higher = toolRecords.higher(watermark);
+        long next = higher == null ? Long.MAX_VALUE : higher;
+        List<OutsideEffect> outside = takeOutside(watermark);
+        results.values().removeIf(result -> result.sequence > watermark);
+        begun.values().removeIf(record -> record.sequence() > watermark);
+        endedRuns.values().removeIf(sequence -> sequence > next);
+        putBack.clear();
+        invocations.values().removeIf(invocation -> {
+            invocation.active = false;
+            if (invocation.ended && invocation.endedAt < next) {
+                return false;
+            }
+            invocation.ended = false;
+            invocation.responses.values().removeIf(response -> response.sequence() > watermark);
+            invocation.notes.tailMap(invocation.responses.size() + 1, false).clear();
+            boolean isVoid = invocation.sequence > watermark;
+            if (isVoid && invocation.scope == null) {
+                putBack.putIfAbsent(invocation.memory, invocation.details);
+            }
+            return isVoid;
+        });
+        return outside;
+    }
+
+    private List<OutsideEffect> takeOutside(long watermark) {
+        TreeMap<Long, OutsideEffect> outside = new TreeMap<>();
+        begun.forEach((tool, record) -> {
+            Result result = results.get(tool);
+            if (record.sequence() > watermark) {
+                outside.put(
+                        record.sequence(),
+                        new OutsideEffect(
+                                record.body().path("name").asText(),
+                                result != null && result.body.path("result") instanceof ObjectNode known
+                                        ? known
+                                        : null));
+            }
+        });
+        return List.copyOf(outside.values());
+    }
+
+    /** Counts rollbacks: what was begun before one must not go on behind it. */
+    synchronized long epoch() {
+        return epoch;
     }
 
     /** The sequence number of the newest record. */
@@ -165,7 +289,7 @@ public final class SessionReplay {
     /** The name of the session's unfinished run: {@code 1} for the first, counting up with every run that was completed. */
     public synchronized String currentRun() {
         int number = 1;
-        while (endedRuns.contains(Integer.toString(number))) {
+        while (endedRuns.containsKey(Integer.toString(number))) {
             number++;
         }
         return Integer.toString(number);
@@ -173,14 +297,14 @@ public final class SessionReplay {
 
     /** Records that a run is complete; durable on return. Idempotent. */
     public synchronized void completeRun(String run) {
-        if (!endedRuns.contains(run)) {
+        if (!endedRuns.containsKey(run)) {
             append(RecordKinds.RUN_END, node().put("run", run));
         }
     }
 
     /** Whether {@link #completeRun} was called for that run. */
     public synchronized boolean isRunComplete(String run) {
-        return endedRuns.contains(run);
+        return endedRuns.containsKey(run);
     }
 
     /**
@@ -229,6 +353,32 @@ public final class SessionReplay {
         return new InvocationReplay(this, invocation, resumed, leftBehind);
     }
 
+    /** What a chat memory was when the first of its calls began that a rollback has made void, if none has begun since. */
+    public synchronized Optional<ObjectNode> putBack(String memory) {
+        return Optional.ofNullable(putBack.get(memory));
+    }
+
+    /** An invocation goes on behind a rollback that it wanted itself, if need be as one that has just begun; and what the model is told then. */
+    synchronized RecordedInvocation goOn(RecordedInvocation before, String note) {
+        int times = before.timesBack + 1;
+        if (!invocations.containsKey(before.key)) {
+            append(RecordKinds.START, before.start);
+            before.notes
+                    .headMap(1, true)
+                    .forEach((index, texts) -> texts.forEach(text -> note(before, index, text, times)));
+        }
+        RecordedInvocation invocation = Objects.requireNonNull(invocations.get(before.key));
+        note(invocation, invocation.responses.size() + 1, note, times);
+        invocation.active = true;
+        return invocation;
+    }
+
+    private void note(RecordedInvocation of, int index, String text, int times) {
+        append(
+                RecordKinds.NOTE,
+                node().put("key", of.key).put("index", index).put("text", text).put("times", times));
+    }
+
     private @Nullable RecordedInvocation newestRoot(String memory) {
         RecordedInvocation newest = null;
         for (RecordedInvocation one : invocations.values()) {
@@ -262,6 +412,6 @@ public final class SessionReplay {
     }
 
     synchronized boolean wasBegun(String toolKey) {
-        return begun.contains(toolKey);
+        return begun.containsKey(toolKey);
     }
 }

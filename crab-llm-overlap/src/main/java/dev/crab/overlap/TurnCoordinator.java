@@ -8,13 +8,16 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.session.Admission;
+import dev.crab.runtime.session.Rollback;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
 import dev.crab.runtime.session.TurnOutcome;
 import dev.crab.runtime.session.UncapturedPolicy;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -68,6 +71,8 @@ public final class TurnCoordinator implements AutoCloseable {
     private @Nullable ScheduledTurn scheduled;
     private @Nullable CrabException failure;
     private final List<Runnable> afterCommit = new ArrayList<>();
+    private final Set<LongWait> waits = new HashSet<>();
+    private boolean parkWanted;
 
     private TurnCoordinator(Builder builder) {
         this.session = builder.session;
@@ -143,6 +148,7 @@ public final class TurnCoordinator implements AutoCloseable {
             if (turn == null) {
                 turn = session.beginTurn();
             }
+            parkWanted &= state == TurnState.DUE;
             state = next;
             toolsInFlight++;
             tools.add(name);
@@ -159,13 +165,121 @@ public final class TurnCoordinator implements AutoCloseable {
     public void toolEnded() {
         lock.lock();
         try {
-            toolsInFlight--;
-            state = TurnTransitions.next(state, toolsInFlight == 0 ? TurnEvent.LAST_TOOL_ENDS : TurnEvent.TOOL_ENDS);
-            if (state == TurnState.COMMITTING) {
-                startCommit(Objects.requireNonNull(duePosition));
+            oneToolLess();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void oneToolLess() {
+        toolsInFlight--;
+        state = TurnTransitions.next(state, toolsInFlight == 0 ? TurnEvent.LAST_TOOL_ENDS : TurnEvent.TOOL_ENDS);
+        if (state == TurnState.COMMITTING) {
+            startCommit(Objects.requireNonNull(duePosition));
+        }
+    }
+
+    /**
+     * The calling thread is about to wait for something outside, a person for instance, for minutes or for hours.
+     *
+     * @param tool the tool that waits, which has passed the gate and has not used the sandbox so far; null if none does
+     * @param effect of that tool
+     * @param position where the layer above stands
+     */
+    public LongWait longWait(@Nullable String tool, ToolEffect effect, ObjectNode position) {
+        LongWait wait = new LongWait(this, tool, effect, position);
+        lock.lock();
+        try {
+            waits.add(wait);
+        } finally {
+            lock.unlock();
+        }
+        return wait;
+    }
+
+    /**
+     * Commits the open turn and parks the session ({@link SandboxSession#park}), at once or when the last tool that runs has ended. Waits for a
+     * commit that it can start.
+     *
+     * @return whether the session is parked; not if tools run in it, or the commit failed
+     * @throws CrabException INTERRUPTED
+     */
+    public boolean park(ObjectNode position) {
+        lock.lock();
+        try {
+            wantPark(position);
+            awaitCommit();
+            return session.isParked();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void wantPark(ObjectNode position) {
+        if (state == TurnState.CLOSED) {
+            return;
+        }
+        parkWanted = true;
+        if (state == TurnState.QUIET && !session.isParked()) {
+            // What was done outside of any turn, or in one that was given up, would be lost, and its results not.
+            turn = session.beginTurn();
+            state = TurnTransitions.next(state, TurnEvent.TOOL_STARTS);
+            state = TurnTransitions.next(state, TurnEvent.LAST_TOOL_ENDS);
+            tools.add("park");
+            onlyReadOnly = false;
+        }
+        if (state == TurnState.OPEN || state == TurnState.RUNNING || state == TurnState.UNCOMMITTED) {
+            reach(position, null);
+        }
+    }
+
+    private void parkIfWanted() {
+        if (!parkWanted || session.isParked()) {
+            return;
+        }
+        try {
+            session.park();
+            LOG.info("Session {} is parked until it is used again", session.id());
+        } catch (CrabException e) {
+            LOG.warn("The sandbox of session {} was not ended in good order to be parked", session.id(), e);
+        }
+    }
+
+    void park(LongWait wait) {
+        lock.lock();
+        try {
+            if (waits.contains(wait)) {
+                leaveTurn(wait);
             }
         } finally {
             lock.unlock();
+        }
+    }
+
+    /** What a tool that waits has done so far is nothing in the sandbox: the turn may be committed as if it had not begun. */
+    private void leaveTurn(LongWait wait) {
+        if (wait.parked || state == TurnState.CLOSED) {
+            return;
+        }
+        wait.parked = true;
+        if (wait.tool != null) {
+            oneToolLess();
+        }
+        wantPark(wait.position);
+    }
+
+    void end(LongWait wait) {
+        boolean wasParked;
+        lock.lock();
+        try {
+            waits.remove(wait);
+            wasParked = wait.parked;
+            parkWanted &= waits.stream().anyMatch(other -> other.parked);
+        } finally {
+            lock.unlock();
+        }
+        if (wasParked && wait.tool != null) {
+            toolStarts(wait.tool, wait.effect);
         }
     }
 
@@ -253,6 +367,7 @@ public final class TurnCoordinator implements AutoCloseable {
         lock.lock();
         try {
             leaving = true;
+            waits.forEach(this::leaveTurn);
             long left = patienceNanos;
             while (state != TurnState.QUIET && state != TurnState.UNCOMMITTED && state != TurnState.CLOSED) {
                 if (left <= 0) {
@@ -299,6 +414,35 @@ public final class TurnCoordinator implements AutoCloseable {
                 endTurn();
                 changed.signalAll();
             }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Goes back to a turn, chat and sandbox alike: what was committed after it is void, and so are the responses that came of it. A call
+     * that is under way meanwhile is refused to go on; made again, it is taken up from that turn. Waits for a commit under way.
+     *
+     * @throws CrabException STATE_INVALID while a tool runs; what {@link SandboxSession#rollbackTo} throws, and then all is as before
+     */
+    public RolledBack rollbackTo(long to, String note) {
+        lock.lock();
+        try {
+            awaitCommit();
+            if (toolsInFlight > 0 || state == TurnState.CLOSED) {
+                throw CrabException.of(
+                        ErrorCode.STATE_INVALID,
+                        "session " + session.id() + " cannot go back",
+                        state == TurnState.CLOSED ? "it is closed" : "tools run in its sandbox: " + tools,
+                        "go back when they have ended");
+            }
+            Rollback rollback = session.rollbackTo(to, note);
+            state = TurnTransitions.next(state, TurnEvent.GIVEN_UP);
+            failure = null;
+            open = null;
+            endTurn();
+            changed.signalAll();
+            return new RolledBack(rollback, replay.rolledBack(to));
         } finally {
             lock.unlock();
         }
@@ -386,10 +530,12 @@ public final class TurnCoordinator implements AutoCloseable {
             failure = failed;
             scheduled = null;
             if (failed == null) {
+                replay.committed(report.turn, position);
                 endTurn();
                 finished = completed(report);
                 then = List.copyOf(afterCommit);
                 afterCommit.clear();
+                parkIfWanted();
             } else {
                 open = null;
             }

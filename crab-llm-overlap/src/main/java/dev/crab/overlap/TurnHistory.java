@@ -20,6 +20,15 @@ public final class TurnHistory {
      */
     public record PastTurn(TurnReport report, long committedAtMillis, boolean isVoid) {}
 
+    /**
+     * What tools did outside the sandbox after a turn, oldest first: what going back to it would not undo.
+     *
+     * @param turn a turn of the session that counts, or 0
+     */
+    public static List<OutsideEffect> outsideAfter(SessionArchive archive, long turn) {
+        return SessionReplay.of(archive.records()).rolledBack(turn);
+    }
+
     /** All turns of a session, in the order in which they were. */
     public static List<PastTurn> of(SessionArchive archive) {
         ReportLog log = new ReportLog();
@@ -27,7 +36,7 @@ public final class TurnHistory {
         archive.records().forEach(log::reportOf);
         Map<Long, List<Long>> commits = new HashMap<>();
         for (JournalRecord entry : archive.records()) {
-            if (entry.kind().equals(ReportLog.COMMIT)) {
+            if (entry.kind().equals(RecordKinds.COMMIT)) {
                 commits.computeIfAbsent(entry.body().path("turn").asLong(), turn -> new ArrayList<>())
                         .add(entry.body().path("at").asLong());
             }

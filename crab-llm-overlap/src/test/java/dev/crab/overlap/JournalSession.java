@@ -9,6 +9,7 @@ import dev.crab.runtime.inspector.TurnEffects;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.session.Admission;
 import dev.crab.runtime.session.Commit;
+import dev.crab.runtime.session.Rollback;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
 import dev.crab.runtime.session.TurnOutcome;
@@ -18,6 +19,7 @@ import dev.crab.runtime.store.JournalRecord;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -28,10 +30,12 @@ final class JournalSession implements SandboxSession {
     volatile Runnable duringCommit = () -> {};
     volatile Effect effect = Effect.FILES;
 
+    private final Path directory;
     private final FileJournal journal;
     private final Recovery recovery;
     private @Nullable Commit last;
     private boolean open;
+    private boolean parked;
 
     JournalSession(Path directory) {
         this(directory, Long.MAX_VALUE);
@@ -39,11 +43,19 @@ final class JournalSession implements SandboxSession {
 
     /** Back at that turn, because later ones did not come back. */
     JournalSession(Path directory, long newest) {
+        this.directory = directory;
         journal = FileJournal.open(directory);
+        TreeMap<Long, Commit> commits = new TreeMap<>();
         for (JournalRecord entry : journal.recovered()) {
-            if (entry.kind().equals("commit") && entry.body().path("turn").asLong() <= newest) {
+            if (entry.kind().equals("rollback")) {
+                long turn = entry.body().path("turn").asLong();
+                last = commits.get(turn);
+                commits.tailMap(turn, false).clear();
+            } else if (entry.kind().equals("commit")
+                    && entry.body().path("turn").asLong() <= newest) {
                 last = commit(entry.body().path("turn").asLong(), (ObjectNode)
                         entry.body().path("position"));
+                commits.put(last.turn(), last);
             }
         }
         Commit restored = last;
@@ -85,6 +97,7 @@ final class JournalSession implements SandboxSession {
             throw new IllegalStateException("turns overlap");
         }
         open = true;
+        parked = false;
         long number = last == null ? 1 : last.turn() + 1;
         calls.add("begin " + number);
         return new Turn() {
@@ -142,6 +155,38 @@ final class JournalSession implements SandboxSession {
                 }
             }
         };
+    }
+
+    @Override
+    public synchronized void park() {
+        if (open) {
+            throw new IllegalStateException("parked in the middle of a turn");
+        }
+        parked = true;
+        calls.add("park");
+    }
+
+    @Override
+    public synchronized boolean isParked() {
+        return parked;
+    }
+
+    @Override
+    public Rollback rollbackTo(long turn, String note) {
+        synchronized (this) {
+            open = false;
+            Commit target = null;
+            for (JournalRecord entry : FileJournal.read(directory)) {
+                if (entry.kind().equals("commit") && entry.body().path("turn").asLong() == turn) {
+                    target = commit(turn, (ObjectNode) entry.body().path("position"));
+                }
+            }
+            last = target;
+            journal.append(
+                    "rollback",
+                    JsonNodeFactory.instance.objectNode().put("turn", turn).put("asked", true));
+            return new Rollback(turn, target, 0, 0, false, 0, 0);
+        }
     }
 
     @Override

@@ -3,8 +3,10 @@ package dev.crab.runtime;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.inspector.FilePolicy;
 import dev.crab.runtime.inspector.InspectorTier;
+import dev.crab.runtime.os.HostMemory;
 import dev.crab.runtime.session.DamagePolicy;
 import dev.crab.runtime.session.LostPolicy;
+import dev.crab.runtime.session.StandbyPolicy;
 import dev.crab.runtime.session.UncapturedPolicy;
 import dev.crab.runtime.snapshot.SnapshotKind;
 import java.nio.file.Path;
@@ -29,6 +31,9 @@ import java.util.Optional;
  * <tr><td>{@value #ON_LOST}</td><td>{@code REPORT}</td><td>see {@link LostPolicy}</td></tr>
  * <tr><td>{@value #ON_DAMAGED}</td><td>{@code FALL_BACK}</td><td>see {@link DamagePolicy}</td></tr>
  * <tr><td>{@value #KEEP}</td><td>{@code 3}</td><td>generations kept, the last commit's among them; 1 to 10000</td></tr>
+ * <tr><td>{@value #STANDBY}</td><td>{@code 0}</td><td>sandboxes that are restored ahead for each open session, of its newest
+ * checkpoints; 0 to 16; see {@link StandbyPolicy}</td></tr>
+ * <tr><td>{@value #STANDBY_MEMORY}</td><td>an eighth of the host's</td><td>bytes that all their processes may have together</td></tr>
  * <tr><td>{@value #INSPECTOR}</td><td>{@code TRACEPOINT}</td><td>see {@link InspectorTier}; never chosen by itself, since a host that
  * refuses the sharper tier would then quietly cost more</td></tr>
  * <tr><td>{@value #SNAPSHOTTER}</td><td>{@code AUTO}</td><td>see {@link SnapshotKind}</td></tr>
@@ -36,6 +41,8 @@ import java.util.Optional;
  * <tr><td>{@value #IGNORE_REWRITES}</td><td>{@code false}</td><td>whether a file written anew with the same content is no change</td></tr>
  * <tr><td>{@value #SHUTDOWN_WAIT}</td><td>{@code 20}</td><td>seconds that the end of the JVM waits at most for an open turn's tools and
  * commit; 0 to 3600</td></tr>
+ * <tr><td>{@value #PARK_AFTER}</td><td>{@code 30}</td><td>seconds that a tool or a question waits for a person before the session is
+ * parked; 0 to 86400</td></tr>
  * </table>
  *
  * @param enabled whether Crab does anything
@@ -46,10 +53,12 @@ import java.util.Optional;
  * @param onLost what a restore does about processes that could not be captured
  * @param onDamaged what to do where the newest checkpoint does not come back
  * @param keepGenerations how many of the newest generations stay in the store, from 1
+ * @param standby how many sandboxes are restored ahead
  * @param inspector how turns are judged
  * @param snapshotter how snapshots of files are taken
  * @param files which changes of files a turn is saved for
  * @param shutdownWait how long the end of the JVM waits at most for an open turn to be committed
+ * @param parkAfter how long a wait for a person lasts before the session is parked
  */
 public record CrabConfig(
         boolean enabled,
@@ -60,10 +69,12 @@ public record CrabConfig(
         LostPolicy onLost,
         DamagePolicy onDamaged,
         int keepGenerations,
+        StandbyPolicy standby,
         InspectorTier inspector,
         SnapshotKind snapshotter,
         FilePolicy files,
-        Duration shutdownWait) {
+        Duration shutdownWait,
+        Duration parkAfter) {
     public static final String ENABLED = "crab.enabled";
     public static final String DATA = "crab.data";
     public static final String CRIU = "crab.criu";
@@ -72,11 +83,14 @@ public record CrabConfig(
     public static final String ON_LOST = "crab.on-lost";
     public static final String ON_DAMAGED = "crab.on-damaged";
     public static final String KEEP = "crab.keep-generations";
+    public static final String STANDBY = "crab.standby";
+    public static final String STANDBY_MEMORY = "crab.standby-memory";
     public static final String INSPECTOR = "crab.inspector";
     public static final String SNAPSHOTTER = "crab.snapshotter";
     public static final String IGNORE_FILES = "crab.ignore-files";
     public static final String IGNORE_REWRITES = "crab.ignore-rewrites";
     public static final String SHUTDOWN_WAIT = "crab.shutdown-wait";
+    public static final String PARK_AFTER = "crab.park-after";
 
     /**
      * The settings of this process: system properties, then environment, then defaults.
@@ -106,10 +120,14 @@ public record CrabConfig(
                 settings.one(ON_LOST, LostPolicy.REPORT),
                 settings.one(ON_DAMAGED, DamagePolicy.FALL_BACK),
                 (int) settings.number(KEEP, 3, 1, 10_000),
+                new StandbyPolicy(
+                        (int) settings.number(STANDBY, 0, 0, 16),
+                        settings.number(STANDBY_MEMORY, HostMemory.total() / 8, 0, Long.MAX_VALUE)),
                 settings.one(INSPECTOR, InspectorTier.TRACEPOINT),
                 settings.one(SNAPSHOTTER, SnapshotKind.AUTO),
                 files(settings),
-                Duration.ofSeconds(settings.number(SHUTDOWN_WAIT, 20, 0, 3_600)));
+                Duration.ofSeconds(settings.number(SHUTDOWN_WAIT, 20, 0, 3_600)),
+                Duration.ofSeconds(settings.number(PARK_AFTER, 30, 0, 86_400)));
     }
 
     private static FilePolicy files(Settings settings) {

@@ -6,10 +6,13 @@ import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.inspector.FilePolicy;
 import dev.crab.runtime.inspector.InspectorTier;
 import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.session.ChatArchive;
 import dev.crab.runtime.session.DamagePolicy;
 import dev.crab.runtime.session.GarbageCollector;
 import dev.crab.runtime.session.LostPolicy;
+import dev.crab.runtime.session.Rollback;
 import dev.crab.runtime.session.SandboxSession;
+import dev.crab.runtime.session.SandboxSessions;
 import dev.crab.runtime.session.SessionArchive;
 import dev.crab.runtime.session.UncapturedPolicy;
 import dev.crab.runtime.snapshot.SnapshotKind;
@@ -106,14 +109,16 @@ public final class CrabRuntime implements AutoCloseable {
     }
 
     /**
-     * Removes a session for good, with everything that was committed, whether or not it could still be opened.
+     * Removes a session for good, with everything that was committed, whether or not it could still be opened; one that was opened without a
+     * sandbox, too, if there is none of that name with one.
      *
      * @throws CrabException NAME_INVALID; SESSION_UNKNOWN; SESSION_LOCKED while anybody, this process included, has it open; IO_FAILED
      */
     public void delete(String sessionId) {
         Names.session(sessionId);
         if (!Files.isDirectory(data().session(sessionId))) {
-            throw CheckpointStore.unknown(data(), sessionId);
+            SandboxSessions.removeChat(data(), sessionId);
+            return;
         }
         parts().sessions().remove(sessionId);
     }
@@ -133,6 +138,29 @@ public final class CrabRuntime implements AutoCloseable {
     }
 
     /**
+     * Goes back to a turn of a session that nobody has open: the next opening brings it back. For one that is open,
+     * {@link SandboxSession#rollbackTo}.
+     *
+     * @param turn one of its turns, or 0 for the image as it came
+     * @param note why, for the journal; may be empty
+     * @throws CrabException NAME_INVALID; SESSION_UNKNOWN; SESSION_LOCKED; TURN_UNKNOWN; TURN_NOT_KEPT; what checking the turn finds;
+     *     DISK_FULL, IO_FAILED
+     */
+    public Rollback rollback(String sessionId, long turn, String note) {
+        return parts().sessions().rollback(sessionId, turn, note);
+    }
+
+    /**
+     * Makes sessions that begin where one that nobody has open was at a turn, and opens none of them. For one that is open,
+     * {@link SandboxSession#branch}.
+     *
+     * @throws CrabException NAME_INVALID; NAME_TAKEN; SESSION_UNKNOWN; SESSION_LOCKED; TURN_UNKNOWN; TURN_NOT_KEPT; DISK_FULL, IO_FAILED
+     */
+    public void branch(String sessionId, long turn, List<String> names) {
+        parts().sessions().branch(sessionId, turn, names);
+    }
+
+    /**
      * Frees what nobody needs any more in all sessions that nobody has open: generations beyond {@link CrabConfig#keepGenerations}, what
      * turns that never committed have left, what dead owners left running. Safe at any moment.
      *
@@ -146,6 +174,20 @@ public final class CrabRuntime implements AutoCloseable {
     /** Names of the sessions in the data directory, sorted. */
     public List<String> sessions() {
         return data().sessions();
+    }
+
+    /** Names of the sessions that were opened where there could be no sandbox, sorted. */
+    public List<String> chats() {
+        return data().chats();
+    }
+
+    /**
+     * What is kept of a session that was opened where there could be no sandbox. Needs no lock: its owner may be alive.
+     *
+     * @throws CrabException NAME_INVALID, SESSION_UNKNOWN, JOURNAL_CORRUPT, FORMAT_UNKNOWN, IO_FAILED
+     */
+    public ChatArchive chat(String sessionId) {
+        return ChatArchive.read(data(), sessionId);
     }
 
     /**

@@ -47,7 +47,8 @@ final class RuntimeParts implements AutoCloseable {
                     config.onUncaptured(),
                     config.onLost(),
                     config.onDamaged(),
-                    config.keepGenerations()));
+                    config.keepGenerations(),
+                    config.standby()));
             made.push(sessions);
             done = true;
         } finally {

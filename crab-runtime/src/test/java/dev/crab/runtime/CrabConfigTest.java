@@ -7,8 +7,10 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.inspector.FilePolicy;
 import dev.crab.runtime.inspector.InspectorTier;
+import dev.crab.runtime.os.HostMemory;
 import dev.crab.runtime.session.DamagePolicy;
 import dev.crab.runtime.session.LostPolicy;
+import dev.crab.runtime.session.StandbyPolicy;
 import dev.crab.runtime.session.UncapturedPolicy;
 import dev.crab.runtime.snapshot.SnapshotKind;
 import java.nio.file.Path;
@@ -38,10 +40,12 @@ class CrabConfigTest {
                         LostPolicy.REPORT,
                         DamagePolicy.FALL_BACK,
                         3,
+                        new StandbyPolicy(0, HostMemory.total() / 8),
                         InspectorTier.TRACEPOINT,
                         SnapshotKind.AUTO,
                         FilePolicy.EVERYTHING,
-                        Duration.ofSeconds(20)));
+                        Duration.ofSeconds(20),
+                        Duration.ofSeconds(30)));
     }
 
     @Test

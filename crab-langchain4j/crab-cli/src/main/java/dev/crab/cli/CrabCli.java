@@ -24,6 +24,9 @@ import picocli.CommandLine.Spec;
             ShowCommand.class,
             TimelineCommand.class,
             VerifyCommand.class,
+            RollbackCommand.class,
+            BranchCommand.class,
+            DiffCommand.class,
             StopCommand.class,
             DeleteCommand.class,
             GcCommand.class

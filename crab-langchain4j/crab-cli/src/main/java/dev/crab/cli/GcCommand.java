@@ -14,7 +14,7 @@ import picocli.CommandLine.Option;
         name = "gc",
         description =
                 "Frees what nobody needs any more: generations beyond crab.keep-generations, what turns that never "
-                        + "committed have left, what killed programs left running. Sessions that somebody has open are passed over.",
+                        + "committed have left, what killed programs left running, chats from before their session had a sandbox. Sessions that somebody has open are passed over.",
         mixinStandardHelpOptions = true)
 final class GcCommand extends Report {
     @Option(names = "--dry-run", description = "Change nothing; say what would go.")

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.CrabRuntime;
 import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.session.ChatArchive;
 import dev.crab.runtime.session.SessionArchive;
 import dev.crab.runtime.session.SessionArchive.CommittedTurn;
 import java.time.Instant;
@@ -53,6 +54,9 @@ final class SessionsCommand extends Report {
                     table.row(session, "?", "?", "?", holder, e.code() + ": " + e.why());
                 }
             }
+            for (String session : runtime.chats()) {
+                ok &= chat(runtime, session, table, list);
+            }
         }
         if (json()) {
             out().println(Json.text(document));
@@ -62,6 +66,34 @@ final class SessionsCommand extends Report {
             table.print(out());
         }
         return ok ? CrabCli.DONE : CrabCli.REFUSED;
+    }
+
+    /** One that was opened where there could be no sandbox. */
+    private static boolean chat(CrabRuntime runtime, String session, Table table, ArrayNode list) {
+        OptionalLong owner = ChatArchive.owner(runtime.data(), session);
+        ObjectNode entry = list.addObject().put("session", session).put("chatOnly", true);
+        owner.ifPresent(pid -> entry.put("owner", pid));
+        String holder = owner.isPresent() ? "pid " + owner.getAsLong() : "-";
+        try {
+            ChatArchive chat = runtime.chat(session);
+            Instant last = chat.lastMillis() == 0 ? null : Instant.ofEpochMilli(chat.lastMillis());
+            entry.put("turns", chat.turns()).put("superseded", chat.superseded());
+            if (last != null) {
+                entry.put("lastCommit", last.toString());
+            }
+            table.row(
+                    session,
+                    chat.turns(),
+                    "-",
+                    last == null ? "-" : last,
+                    holder,
+                    chat.superseded() ? "chat only, left behind" : "chat only");
+            return true;
+        } catch (CrabException e) {
+            entry.set("error", Json.describe(e));
+            table.row(session, "?", "-", "?", holder, "chat only, " + e.code() + ": " + e.why());
+            return false;
+        }
     }
 
     private static @Nullable CommittedTurn last(SessionArchive archive) {

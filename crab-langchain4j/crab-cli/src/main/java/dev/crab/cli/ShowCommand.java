@@ -5,10 +5,13 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.CrabRuntime;
 import dev.crab.runtime.session.SessionArchive;
 import dev.crab.runtime.session.SessionArchive.CommittedTurn;
+import dev.crab.runtime.session.TurnInfo;
 import dev.crab.runtime.store.Manifest;
 import dev.crab.runtime.store.ProcessEntry;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Parameters;
@@ -22,10 +25,13 @@ final class ShowCommand extends Report {
     @SuppressWarnings("NullAway.Init") // set by picocli
     private String session;
 
+    private Map<Long, String> labels = Map.of();
+
     @Override
     public Integer call() {
         try (CrabRuntime runtime = runtime()) {
             SessionArchive archive = runtime.archive(session);
+            labels = labels(runtime);
             Manifest manifest = archive.newestManifest(runtime.data());
             if (json()) {
                 out().println(Json.text(document(archive, manifest)));
@@ -36,9 +42,23 @@ final class ShowCommand extends Report {
         return CrabCli.DONE;
     }
 
-    private static ObjectNode document(SessionArchive archive, @Nullable Manifest manifest) {
+    private Map<Long, String> labels(CrabRuntime runtime) {
+        Map<Long, String> found = new HashMap<>();
+        for (TurnInfo turn : SessionArchive.turns(runtime.data(), session)) {
+            if (turn.label() != null) {
+                found.put(turn.number(), turn.label());
+            }
+        }
+        return found;
+    }
+
+    private ObjectNode document(SessionArchive archive, @Nullable Manifest manifest) {
         ObjectNode document = Json.object().put("session", archive.session());
         document.set("spec", archive.spec());
+        archive.origin()
+                .ifPresent(origin -> document.putObject("branch")
+                        .put("session", origin.session())
+                        .put("turn", origin.turn()));
         ArrayNode turns = document.putArray("turns");
         for (CommittedTurn turn : archive.turns()) {
             ObjectNode entry = turns.addObject()
@@ -52,6 +72,10 @@ final class ShowCommand extends Report {
                     .put("captureNanos", turn.captureNanos())
                     .put("freezeNanos", turn.freezeNanos())
                     .put("atMillis", turn.atMillis());
+            String label = labels.get(turn.commit().turn());
+            if (label != null) {
+                entry.put("label", label);
+            }
             turn.lost().forEach(entry.putArray("lost")::add);
             entry.set("position", turn.commit().position());
         }
@@ -79,7 +103,16 @@ final class ShowCommand extends Report {
 
     private void print(SessionArchive archive, @Nullable Manifest manifest) {
         Table turns = new Table(
-                "TURN", "EFFECT", "SAVED", "GENERATION", "PROCESSES", "FILES", "KB", "CAPTURE ms", "FREEZE ms");
+                "TURN",
+                "EFFECT",
+                "SAVED",
+                "GENERATION",
+                "PROCESSES",
+                "FILES",
+                "KB",
+                "CAPTURE ms",
+                "FREEZE ms",
+                "LABEL");
         for (CommittedTurn turn : archive.turns()) {
             turns.row(
                     turn.commit().turn(),
@@ -90,9 +123,12 @@ final class ShowCommand extends Report {
                     generation(turn.commit().fileGeneration()),
                     turn.bytes() / 1000,
                     millis(turn.captureNanos()),
-                    millis(turn.freezeNanos()));
+                    millis(turn.freezeNanos()),
+                    labels.getOrDefault(turn.commit().turn(), ""));
         }
         turns.print(out());
+        archive.origin()
+                .ifPresent(origin -> out().println("begun at turn " + origin.turn() + " of " + origin.session()));
         if (manifest == null) {
             return;
         }

@@ -2,7 +2,10 @@ package dev.crab.cli;
 
 import java.io.File;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
@@ -35,6 +38,8 @@ public final class Supervisor {
             return status == 0 && !stopped;
         }
     }
+
+    private static final Path SETPRIV = Path.of("/usr/bin/setpriv");
 
     private final Builder settings;
     private final CountDownLatch stop = new CountDownLatch(1);
@@ -110,7 +115,7 @@ public final class Supervisor {
             if (stop.getCount() == 0) {
                 return null;
             }
-            ProcessBuilder builder = new ProcessBuilder(settings.command).inheritIO();
+            ProcessBuilder builder = new ProcessBuilder(command()).inheritIO();
             if (settings.directory != null) {
                 builder.directory(settings.directory);
             }
@@ -119,6 +124,16 @@ public final class Supervisor {
             process = started;
             return started;
         }
+    }
+
+    /** The kernel tells the program that the thread that started it is gone, which waits for it as long as this process lives. */
+    private List<String> command() {
+        if (!settings.endsWithParent || !Files.isExecutable(SETPRIV)) {
+            return settings.command;
+        }
+        List<String> command = new ArrayList<>(List.of(SETPRIV.toString(), "--pdeathsig", "TERM"));
+        command.addAll(settings.command);
+        return command;
     }
 
     private Duration pause(int crashes) {
@@ -176,6 +191,7 @@ public final class Supervisor {
         private Duration longestPause = Duration.ofSeconds(60);
         private Duration steady = Duration.ofMinutes(5);
         private Duration grace = Duration.ofSeconds(60);
+        private boolean endsWithParent;
         private Consumer<String> log = line -> {};
         private LongSupplier clock = System::nanoTime;
 
@@ -231,6 +247,15 @@ public final class Supervisor {
         /** How long a program that was told to end has for it, before it is killed. */
         public Builder grace(Duration value) {
             grace = value;
+            return this;
+        }
+
+        /**
+         * The program is told to end (SIGTERM), too, if this process is killed (SIGKILL) and can tell it nothing any more. Needs
+         * {@code setpriv} of util-linux; without it the program lives on then. Default: it lives on.
+         */
+        public Builder endsWithParent() {
+            endsWithParent = true;
             return this;
         }
 

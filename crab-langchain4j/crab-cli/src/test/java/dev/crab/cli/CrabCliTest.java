@@ -14,6 +14,7 @@ import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
 import dev.crab.runtime.snapshot.Snapshotters;
 import dev.crab.runtime.store.DataDirectory;
+import dev.crab.runtime.store.FileJournal;
 import dev.crab.runtime.store.FileObjectStore;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -97,11 +98,54 @@ class CrabCliTest {
         assertThat(json.path("sessions").path(0).path("turns").asInt()).isEqualTo(2);
     }
 
+    /** As a session leaves it that was opened where there could be no sandbox. */
+    private static void makeChat(String name) {
+        Path directory = new DataDirectory(data).makeChat(name);
+        try (FileJournal journal = FileJournal.open(directory)) {
+            journal.append(
+                    "commit",
+                    MAPPER.createObjectNode().put("version", 1).put("turn", 1).put("at", 1_800_000_000_000L));
+        }
+    }
+
+    @Test
+    void chatOnlySessions_areListedCollectedOnceLeftBehindAndDeleted() {
+        makeChat("one"); // there is a session of that name with a sandbox
+        makeChat("talk");
+
+        Answer listed = crab("sessions", here());
+        assertThat(listed.status()).isZero();
+        assertThat(listed.out().lines())
+                .anyMatch(line -> line.matches("talk +1 +- +2027-\\S+ +- +chat only *"))
+                .anyMatch(line -> line.matches("one +1 +- +\\S+ +- +chat only, left behind *"));
+        JsonNode entry = crab("sessions", "--json", here()).json().path("sessions").path(2);
+        assertThat(entry.path("session").asText()).isEqualTo("talk");
+        assertThat(entry.path("chatOnly").asBoolean()).isTrue();
+
+        assertThat(crab("gc", "--dry-run", here()).out()).containsPattern("one +chat +chat");
+        assertThat(new DataDirectory(data).chats()).containsExactly("one", "talk");
+        assertThat(crab("gc", here()).status()).isZero();
+        assertThat(new DataDirectory(data).chats()).containsExactly("talk");
+
+        assertThat(crab("delete", "talk", here()).status()).isZero();
+        assertThat(new DataDirectory(data).chats()).isEmpty();
+        assertThat(crab("delete", "talk", here()).err()).contains("SESSION_UNKNOWN");
+    }
+
     @Test
     void missingDataDirectory_isRefusedAndNotMade() {
         Path missing = data.resolve("mistyped");
-        for (String command :
-                List.of("sessions", "verify", "gc", "show one", "timeline one", "stop one", "delete one")) {
+        for (String command : List.of(
+                "sessions",
+                "verify",
+                "gc",
+                "show one",
+                "rollback one 1",
+                "branch one 1",
+                "diff one 1 2",
+                "timeline one",
+                "stop one",
+                "delete one")) {
             String[] words = (command + " --data=" + missing).split(" ", -1);
             assertThat(crab(words)).as(command).satisfies(answer -> {
                 assertThat(answer.status()).isEqualTo(1);
@@ -120,6 +164,35 @@ class CrabCliTest {
         assertThat(json.path("turns").size()).isEqualTo(2);
         assertThat(json.path("turns").path(0).path("saved").asText()).isEqualTo("PROCESSES_AND_FILES");
         assertThat(json.path("processes").findValuesAsText("comm")).contains("sleep");
+    }
+
+    @Test
+    void branchedSession_goesBackAndIsCompared() {
+        Answer made = crab("branch", "one", "2", "twig", "twig2", here());
+        assertThat(made.status()).as(made.err()).isZero();
+        assertThat(made.out()).contains("twig begins at turn 2 of one", "twig2 begins");
+        try {
+            assertThat(crab("show", "twig", here()).out()).contains("begun at turn 2 of one");
+            assertThat(crab("branch", "one", "1", "twig", here()))
+                    .satisfies(taken -> assertThat(taken.err()).startsWith("NAME_TAKEN"));
+            JsonNode diff = crab("diff", "twig", "0", "1", "--json", here()).json();
+            assertThat(diff.path("born").findValuesAsText("comm")).containsExactly("sleep");
+            assertThat(crab("diff", "twig", "1", "2", here()).out()).contains("0 files, 0 processes born, 0 gone");
+            JsonNode back = crab("rollback", "twig", "1", "--note", "why", "--json", here())
+                    .json();
+            assertThat(back.path("voidTurns").asInt()).isEqualTo(1);
+            assertThat(crab("show", "twig", "--json", here()).json().path("turns"))
+                    .hasSize(1);
+            assertThat(crab("verify", "twig", "twig2", here()).status()).isZero();
+            assertThat(crab("rollback", "twig", "5", here()).err()).startsWith("TURN_UNKNOWN");
+            assertThat(crab("rollback", "twig", "no such label", here()).err()).startsWith("TURN_UNKNOWN");
+            JsonNode counted = crab("branch", "twig", "1", "--count", "2", "--json", here())
+                    .json();
+            assertThat(counted.path("branches").toString()).isEqualTo("[\"twig-b1\",\"twig-b2\"]");
+            assertThat(crab("delete", "twig-b1", "twig-b2", here()).status()).isZero();
+        } finally {
+            crab("delete", "twig", "twig2", here());
+        }
     }
 
     @Test

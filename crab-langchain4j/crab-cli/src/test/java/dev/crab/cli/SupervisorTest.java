@@ -3,6 +3,7 @@ package dev.crab.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -31,6 +32,39 @@ class SupervisorTest {
                 .directory(directory.toFile())
                 .pause(NONE, NONE)
                 .log(log::add);
+    }
+
+    /** A process that supervises a shell, which says whether it was told to end. */
+    public static final class Parent {
+        private Parent() {}
+
+        public static void main(String[] arguments) throws Exception {
+            String script = "trap 'touch told; exit 0' TERM; touch runs; while true; do sleep 0.05; done";
+            Supervisor.builder(List.of("sh", "-c", script))
+                    .directory(new File(arguments[0]))
+                    .endsWithParent()
+                    .build()
+                    .run();
+        }
+    }
+
+    @Test
+    void supervisorKilled_programIsToldToEnd() throws Exception {
+        Process parent = new ProcessBuilder(
+                        ProcessHandle.current().info().command().orElse("java"),
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        Parent.class.getName(),
+                        directory.toString())
+                .inheritIO()
+                .start();
+        awaitFile("runs");
+        ProcessHandle program = parent.descendants().findFirst().orElseThrow();
+
+        parent.destroyForcibly().waitFor();
+
+        awaitFile("told");
+        program.onExit().get(60, TimeUnit.SECONDS);
     }
 
     private String said(String start) throws InterruptedException {

@@ -28,19 +28,14 @@ final class AnthropicMetadata implements ProviderCodec {
 
     @Override
     public ChatResponseMetadata read(JsonNode json, JsonNode fields) {
-        AnthropicChatResponseMetadata.Builder builder = AnthropicChatResponseMetadata.builder()
-                .id(ResponseMetadata.text(json, "id"))
-                .modelName(ResponseMetadata.text(json, "model"))
-                .finishReason(ResponseMetadata.finish(json));
-        JsonNode tokens = json.path("tokens");
-        if (tokens.isObject()) {
-            builder.tokenUsage(AnthropicTokenUsage.builder()
-                    .inputTokenCount(ResponseMetadata.number(tokens, "input"))
-                    .outputTokenCount(ResponseMetadata.number(tokens, "output"))
-                    .cacheCreationInputTokens(ResponseMetadata.number(fields, "cacheCreationTokens"))
-                    .cacheReadInputTokens(ResponseMetadata.number(fields, "cacheReadTokens"))
-                    .build());
-        }
-        return builder.build();
+        return ResponseMetadata.read(
+                AnthropicChatResponseMetadata.builder(),
+                json,
+                tokens -> AnthropicTokenUsage.builder()
+                        .inputTokenCount(ResponseMetadata.number(tokens, "input"))
+                        .outputTokenCount(ResponseMetadata.number(tokens, "output"))
+                        .cacheCreationInputTokens(ResponseMetadata.number(fields, "cacheCreationTokens"))
+                        .cacheReadInputTokens(ResponseMetadata.number(fields, "cacheReadTokens"))
+                        .build());
     }
 }

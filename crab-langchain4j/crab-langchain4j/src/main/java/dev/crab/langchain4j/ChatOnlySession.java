@@ -184,6 +184,22 @@ final class ChatOnlySession implements SandboxSession {
     }
 
     @Override
+    public synchronized void park() {
+        if (closed || open != null) {
+            throw CrabException.of(
+                    ErrorCode.STATE_INVALID,
+                    "session " + id + " cannot be parked",
+                    closed ? "it is closed" : "a turn is neither committed nor abandoned",
+                    "commit the turn, then park");
+        }
+    }
+
+    @Override
+    public boolean isParked() {
+        return false;
+    }
+
+    @Override
     public synchronized void close() {
         if (!closed) {
             closed = true;
@@ -218,7 +234,7 @@ final class ChatOnlySession implements SandboxSession {
             long bytes = 0;
             try {
                 ObjectNode body =
-                        JsonNodeFactory.instance.objectNode().put("version", 1).put("turn", number);
+                        JsonNodeFactory.instance.objectNode().put("version", 1).put("turn", number).put("at", System.currentTimeMillis());
                 body.set("position", position);
                 bytes = journal.appendMeasured(COMMIT, body).bytes();
                 Commit commit = ChatOnlySession.commit(number, position);

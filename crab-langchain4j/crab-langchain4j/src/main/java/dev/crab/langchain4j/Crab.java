@@ -1,12 +1,15 @@
 package dev.crab.langchain4j;
 
+import dev.crab.overlap.RolledBack;
 import dev.crab.overlap.TurnReport;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.session.TurnInfo;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -129,6 +132,47 @@ public final class Crab {
         return hub().entry(sessionId, null).open().turns().reports();
     }
 
+    /** The committed turns of a session that count, oldest first. Opens the session. */
+    public static List<TurnInfo> turns(String sessionId) {
+        return hub().entry(sessionId, null).open().session().turns();
+    }
+
+    /**
+     * Goes back to a turn, sandbox and chat alike. The next call of an AI service finds the chat memory as it was then; a call that had no
+     * answer then, made again, goes on from that turn, and the model is asked anew. One that is under way meanwhile, in another thread,
+     * fails with STATE_INVALID. Opens the session.
+     *
+     * @param turn one of {@link #turns}, or 0 for before the first
+     * @return also what tools did outside the sandbox since, which nothing undoes
+     * @throws CrabException TURN_UNKNOWN; TURN_NOT_KEPT; STATE_INVALID while a tool of the session runs; what restoring can throw. Then all
+     *     is as before
+     */
+    public static RolledBack rollback(String sessionId, long turn) {
+        return hub().entry(sessionId, null).rollbackTo(turn, "", false);
+    }
+
+    /**
+     * As {@link #rollback(String, long)}, and the model is told with the next result of a tool.
+     *
+     * @param note why, in a few words; for the model and for the journal
+     */
+    public static RolledBack rollback(String sessionId, long turn, String note) {
+        return hub().entry(sessionId, null).rollbackTo(turn, note, true);
+    }
+
+    /**
+     * Makes sessions that begin where one was at a turn, sandbox and chat alike, and opens them. In each, a call that had no answer then
+     * goes on from that turn by itself, if it is made again in the scope of that session ({@link #session(String)}), with an AI service
+     * whose chat memory is not shared with the others.
+     *
+     * @return their names: {@code <session>-b1} and so on
+     * @throws CrabException TURN_UNKNOWN; TURN_NOT_KEPT; NAME_INVALID; what restoring can throw. Then there is none of them
+     */
+    public static List<String> branch(String sessionId, long turn, int count) {
+        SessionHub current = hub();
+        return current.branch(current.entry(sessionId, null), session -> session.branch(turn, count));
+    }
+
     /**
      * The key of the tool call that this thread is in: the same whenever the call runs again after a crash, another for every other call.
      * For tools whose effect lies outside and can be made idempotent by a key. Empty outside a protected tool.
@@ -136,6 +180,77 @@ public final class Crab {
     public static Optional<String> idempotencyKey() {
         RunningTool tool = RunningTool.current();
         return tool == null ? Optional.empty() : Optional.ofNullable(tool.key());
+    }
+
+    /**
+     * Waits for an answer that may take hours, of a person for instance. Inside a protected tool that has not used the sandbox before, the
+     * session is parked after {@code crab.park-after} seconds: everything so far is committed and the sandbox destroyed, so that it takes
+     * neither memory nor processor; it comes back when the answer is there. The session stays this program's (its lock is kept). If the
+     * program dies meanwhile, the same call, made again, comes back to this tool, which asks again.
+     *
+     * <pre>{@code
+     * @Tool("Asks the user for approval")
+     * String approve(String plan) {
+     *     String question = Crab.idempotencyKey().orElseThrow();     // the same after a crash
+     *     desk.ask(question, plan);                                  // does nothing if it was asked already
+     *     return Crab.await(() -> desk.answer(question));
+     * }
+     * }</pre>
+     *
+     * @param answer the answer if it is there. Asked at once, again whenever {@link #resume} is called, and every five seconds; may also
+     *     block by itself
+     * @throws CrabException INTERRUPTED; STATE_INVALID if Crab is closed meanwhile; what restoring can throw
+     */
+    public static <T> T await(Supplier<Optional<T>> answer) {
+        SessionHub current = hub();
+        RunningTool tool = RunningTool.current();
+        ProtectedInvocation invocation = tool == null ? null : tool.invocation();
+        String key = tool == null ? null : tool.key();
+        if (tool == null || invocation == null || key == null) {
+            return current.await(answer);
+        }
+        return PatientWait.run(
+                invocation.entry(),
+                tool,
+                tool.effect(),
+                key,
+                current.config().parkAfter(),
+                () -> current.await(answer));
+    }
+
+    /**
+     * What a tool throws to stop the run until there is an answer, as {@code throw Crab.suspend("waiting for Ada")}: everything so far is
+     * committed, the session parked, and the AI service's caller gets this error ({@code SESSION_PARKED}). The same call, made again by this
+     * program or, once this one has ended or called {@link #close(String)}, by another, comes back to this tool. A tool that has used the
+     * sandbox before it throws this is undone, with its turn.
+     */
+    public static CrabError suspend(String why) {
+        return new CrabError(UnknownEffects.parked(why));
+    }
+
+    /**
+     * Commits what was done in a session and frees its sandbox until it is used again. The session stays this program's until
+     * {@link #close(String)} or its end.
+     *
+     * @return whether the sandbox is gone; not if a tool runs in it: then it goes when that ends
+     * @throws CrabException INTERRUPTED; what opening a turn can throw
+     */
+    public static boolean park(String sessionId) {
+        SessionEntry entry = hub().known(sessionId);
+        return entry == null || entry.park();
+    }
+
+    /**
+     * Brings a session back that was parked, here or by a program that has ended, and lets every {@link #await} of this program look for its
+     * answer at once. Not needed before the same call is made again, which does the same.
+     *
+     * @throws CrabException SESSION_UNKNOWN if there is no such session; SESSION_LOCKED while another program has it; what restoring can throw
+     */
+    public static void resume(String sessionId) {
+        SessionHub current = hub();
+        current.ensureExists(sessionId);
+        current.resumed();
+        current.entry(sessionId, null).open().session().sandbox();
     }
 
     /** Destroys a session's running sandbox and releases the session. What was committed stays; using it again brings it back. */

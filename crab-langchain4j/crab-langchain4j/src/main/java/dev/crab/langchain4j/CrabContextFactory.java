@@ -11,8 +11,9 @@ public final class CrabContextFactory implements AiServiceContextFactory {
             return new PlainContext(aiServiceClass);
         }
         Framework.ensureSupported();
-        Framework.ensureCovered(aiServiceClass);
-        return new ProtectedContext(aiServiceClass);
+        ProtectedContext context = new ProtectedContext(aiServiceClass);
+        context.refuseWhatIsKnownToFail(false);
+        return context;
     }
 
     /** Exactly LangChain4j's own; a class only because the constructor is protected. */

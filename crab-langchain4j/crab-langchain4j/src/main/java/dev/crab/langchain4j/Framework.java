@@ -57,13 +57,14 @@ final class Framework {
     }
 
     /**
-     * Refuses an AI service whose calls may go past Crab. Of the versions known, every call is seen when it is made, and refused then; of a
-     * newer one it is not known whether asynchronous calls are.
+     * Refuses an asynchronous AI service when it is built. Of the versions known, every call is seen when it is made, and refused then at the
+     * latest; of a newer one it is not known whether asynchronous calls are.
      *
+     * @param why it is refused with a version that is known; null if nothing is known to speak against it
      * @throws CrabException FRAMEWORK_UNSUPPORTED
      */
-    static void ensureCovered(Class<?> aiService) {
-        if (!NEWER) {
+    static void ensureCovered(Class<?> aiService, @Nullable String why) {
+        if (!NEWER && why == null) {
             return;
         }
         for (Method method : aiService.getMethods()) {
@@ -71,20 +72,40 @@ final class Framework {
                 throw CrabException.of(
                         ErrorCode.FRAMEWORK_UNSUPPORTED,
                         aiService.getName() + "." + method.getName() + " cannot be protected",
-                        "it returns " + method.getReturnType().getName()
-                                + " before the work is done, and with this LangChain4j it is not known whether Crab sees its calls",
-                        "let it return the answer itself, use LangChain4j 1." + NEWEST_MINOR
+                        "it returns " + method.getReturnType().getName() + " before the work is done, and "
+                                + (why != null
+                                        ? why
+                                        : "with this LangChain4j it is not known whether Crab sees its calls"),
+                        "let it return the answer itself or a TokenStream, "
+                                + (why != null
+                                        ? "build and call it outside the session"
+                                        : "use LangChain4j 1." + NEWEST_MINOR)
                                 + ", or set crab.enabled=false");
             }
         }
     }
 
-    private static boolean isAsynchronous(Class<?> type) {
-        return CompletionStage.class.isAssignableFrom(type)
-                || Flow.Publisher.class.isAssignableFrom(type)
-                || type.getName().startsWith("reactor.core.")
-                || type.getName().startsWith("org.reactivestreams.")
-                || type.getName().startsWith("io.smallrye.mutiny.");
+    /** Whether a method that returns this is done before its work is. */
+    static boolean isAsynchronous(@Nullable Class<?> type) {
+        if (type == null) {
+            return false;
+        }
+        if (CompletionStage.class.isAssignableFrom(type) || Flow.Publisher.class.isAssignableFrom(type)) {
+            return true;
+        }
+        String name = type.getName();
+        if (name.equals("org.reactivestreams.Publisher")
+                || name.startsWith("reactor.core.")
+                || name.startsWith("kotlinx.coroutines.flow.")
+                || name.startsWith("io.smallrye.mutiny.")) {
+            return true;
+        }
+        for (Class<?> face : type.getInterfaces()) {
+            if (isAsynchronous(face)) {
+                return true;
+            }
+        }
+        return isAsynchronous(type.getSuperclass());
     }
 
     static @Nullable CrabException refusal(@Nullable String version) {

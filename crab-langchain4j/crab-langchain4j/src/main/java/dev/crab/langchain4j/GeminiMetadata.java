@@ -28,20 +28,15 @@ final class GeminiMetadata implements ProviderCodec {
 
     @Override
     public ChatResponseMetadata read(JsonNode json, JsonNode fields) {
-        GoogleAiGeminiChatResponseMetadata.Builder builder = GoogleAiGeminiChatResponseMetadata.builder();
-        builder.id(ResponseMetadata.text(json, "id"));
-        builder.modelName(ResponseMetadata.text(json, "model"));
-        builder.finishReason(ResponseMetadata.finish(json));
-        JsonNode tokens = json.path("tokens");
-        if (tokens.isObject()) {
-            builder.tokenUsage(GoogleAiGeminiTokenUsage.builder()
-                    .inputTokenCount(ResponseMetadata.number(tokens, "input"))
-                    .outputTokenCount(ResponseMetadata.number(tokens, "output"))
-                    .totalTokenCount(ResponseMetadata.number(tokens, "total"))
-                    .cachedContentTokenCount(ResponseMetadata.number(fields, "cachedTokens"))
-                    .thoughtsTokenCount(ResponseMetadata.number(fields, "thoughtTokens"))
-                    .build());
-        }
-        return builder.build();
+        return ResponseMetadata.read(
+                GoogleAiGeminiChatResponseMetadata.builder(),
+                json,
+                tokens -> GoogleAiGeminiTokenUsage.builder()
+                        .inputTokenCount(ResponseMetadata.number(tokens, "input"))
+                        .outputTokenCount(ResponseMetadata.number(tokens, "output"))
+                        .totalTokenCount(ResponseMetadata.number(tokens, "total"))
+                        .cachedContentTokenCount(ResponseMetadata.number(fields, "cachedTokens"))
+                        .thoughtsTokenCount(ResponseMetadata.number(fields, "thoughtTokens"))
+                        .build());
     }
 }

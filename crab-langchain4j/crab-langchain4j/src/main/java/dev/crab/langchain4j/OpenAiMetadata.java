@@ -35,31 +35,30 @@ final class OpenAiMetadata implements ProviderCodec {
 
     @Override
     public ChatResponseMetadata read(JsonNode json, JsonNode fields) {
-        OpenAiChatResponseMetadata.Builder builder = OpenAiChatResponseMetadata.builder()
-                .id(ResponseMetadata.text(json, "id"))
-                .modelName(ResponseMetadata.text(json, "model"))
-                .finishReason(ResponseMetadata.finish(json))
-                .created(fields.hasNonNull("created") ? fields.path("created").asLong() : null)
-                .serviceTier(ResponseMetadata.text(fields, "serviceTier"))
-                .systemFingerprint(ResponseMetadata.text(fields, "systemFingerprint"));
-        JsonNode tokens = json.path("tokens");
-        if (tokens.isObject()) {
-            OpenAiTokenUsage.Builder usage = OpenAiTokenUsage.builder()
-                    .inputTokenCount(ResponseMetadata.number(tokens, "input"))
-                    .outputTokenCount(ResponseMetadata.number(tokens, "output"))
-                    .totalTokenCount(ResponseMetadata.number(tokens, "total"));
-            if (fields.hasNonNull("cachedTokens")) {
-                usage.inputTokensDetails(OpenAiTokenUsage.InputTokensDetails.builder()
-                        .cachedTokens(fields.path("cachedTokens").asInt())
-                        .build());
-            }
-            if (fields.hasNonNull("reasoningTokens")) {
-                usage.outputTokensDetails(OpenAiTokenUsage.OutputTokensDetails.builder()
-                        .reasoningTokens(fields.path("reasoningTokens").asInt())
-                        .build());
-            }
-            builder.tokenUsage(usage.build());
+        return ResponseMetadata.read(
+                OpenAiChatResponseMetadata.builder()
+                        .created(fields.hasNonNull("created") ? fields.path("created").asLong() : null)
+                        .serviceTier(ResponseMetadata.text(fields, "serviceTier"))
+                        .systemFingerprint(ResponseMetadata.text(fields, "systemFingerprint")),
+                json,
+                tokens -> usage(tokens, fields));
+    }
+
+    private static OpenAiTokenUsage usage(JsonNode tokens, JsonNode fields) {
+        OpenAiTokenUsage.Builder usage = OpenAiTokenUsage.builder()
+                .inputTokenCount(ResponseMetadata.number(tokens, "input"))
+                .outputTokenCount(ResponseMetadata.number(tokens, "output"))
+                .totalTokenCount(ResponseMetadata.number(tokens, "total"));
+        if (fields.hasNonNull("cachedTokens")) {
+            usage.inputTokensDetails(OpenAiTokenUsage.InputTokensDetails.builder()
+                    .cachedTokens(fields.path("cachedTokens").asInt())
+                    .build());
         }
-        return builder.build();
+        if (fields.hasNonNull("reasoningTokens")) {
+            usage.outputTokensDetails(OpenAiTokenUsage.OutputTokensDetails.builder()
+                    .reasoningTokens(fields.path("reasoningTokens").asInt())
+                    .build());
+        }
+        return usage.build();
     }
 }

@@ -54,6 +54,13 @@ final class PromptPin {
         }
     }
 
+    /** From now on, requests that begin with the ones begin with the others instead. */
+    void replace(List<ChatMessage> sent, List<ChatMessage> instead) {
+        recorded.clear();
+        drifted = List.copyOf(sent);
+        whole = List.copyOf(instead);
+    }
+
     private static String difference(List<ChatMessage> now, List<ChatMessage> before) {
         int same = 0;
         while (same < Math.min(now.size(), before.size()) && now.get(same).equals(before.get(same))) {

@@ -17,9 +17,7 @@ import dev.langchain4j.service.memory.ChatMemoryService;
 import java.lang.reflect.Method;
 import java.util.Map;
 import java.util.UUID;
-import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -130,6 +128,24 @@ final class ProtectedContext extends AiServiceContext {
         }
     }
 
+    /**
+     * Refuses what could only be refused at each of its calls, as early as that is known.
+     *
+     * @throws CrabException FRAMEWORK_UNSUPPORTED
+     */
+    void refuseWhatIsKnownToFail(boolean hasTools) {
+        SessionHub hub = Crab.hub();
+        String why = null;
+        if (hub.options().services.containsKey(aiServiceClass.getName())) {
+            why = "a session was named for it";
+        } else if (CrabSession.current() != null) {
+            why = "it is built inside a session";
+        } else if (hub.known(hub.config().session()) != null || (hasTools && hub.only() != null)) {
+            why = "its calls would belong to a session that the program has named";
+        }
+        Framework.ensureCovered(aiServiceClass, why);
+    }
+
     private static boolean isNamed(@Nullable Object memoryId) {
         return memoryId != null && !memoryId.equals(ChatMemoryService.DEFAULT);
     }
@@ -165,9 +181,7 @@ final class ProtectedContext extends AiServiceContext {
             if (method.getName().equals(context.methodName())
                     && method.getParameterCount() == context.methodArguments().size()) {
                 Class<?> type = method.getReturnType();
-                if (CompletionStage.class.isAssignableFrom(type)
-                        || Flow.Publisher.class.isAssignableFrom(type)
-                        || isReactive(type)) {
+                if (Framework.isAsynchronous(type)) {
                     throw unsupported(context, "its method returns " + type.getName() + " before the work is done");
                 }
                 if (chatModel == null && !TokenStream.class.isAssignableFrom(type)) {
@@ -175,23 +189,6 @@ final class ProtectedContext extends AiServiceContext {
                 }
             }
         }
-    }
-
-    private static boolean isReactive(@Nullable Class<?> type) {
-        if (type == null) {
-            return false;
-        }
-        if (type.getName().equals("org.reactivestreams.Publisher")
-                || type.getName().startsWith("kotlinx.coroutines.flow.")
-                || type.getName().startsWith("io.smallrye.mutiny.")) {
-            return true;
-        }
-        for (Class<?> face : type.getInterfaces()) {
-            if (isReactive(face)) {
-                return true;
-            }
-        }
-        return isReactive(type.getSuperclass());
     }
 
     private static CrabException unsupported(InvocationContext context, String why) {

@@ -52,6 +52,7 @@ final class ProtectedInvocation {
     private final Runnable onOver;
     private final AtomicBoolean over = new AtomicBoolean();
     private final PromptPin pin = new PromptPin();
+    private final SelfRollback back;
     private final AtomicInteger issued = new AtomicInteger();
     private final AtomicInteger calls = new AtomicInteger();
 
@@ -66,6 +67,15 @@ final class ProtectedInvocation {
         this.replay = replay;
         this.memory = memory;
         this.onOver = onOver;
+        this.back = new SelfRollback(entry, replay, pin, memory);
+    }
+
+    InvocationReplay replay() {
+        return replay;
+    }
+
+    SelfRollback back() {
+        return back;
     }
 
     /**
@@ -83,6 +93,9 @@ final class ProtectedInvocation {
         TurnCoordinator turns = entry.open().turns();
         ObjectNode details = node().put("method", call.method());
         if (memory != null) {
+            turns.replay()
+                    .putBack(call.memory())
+                    .ifPresent(before -> MemoryRepair.set(memory, MessageCodec.messages(before.path(MEMORY))));
             details.set(MEMORY, MessageCodec.messages(memory.messages()));
         }
         InvocationReplay replay = turns.replay().begin(call.digest(), call.memory(), scope, details);
@@ -168,11 +181,14 @@ final class ProtectedInvocation {
         try {
             refuseAfterEnd("an LLM call");
             calls.incrementAndGet();
-            ChatRequest pinned = pin.apply(request);
+            ChatRequest pinned = pin.apply(back.before(request));
             String digest = MessageCodec.digest(pinned.messages());
             Optional<ObjectNode> known = replay.nextResponse(digest);
             if (known.isPresent() && replay.index() == 1) {
                 pinFirst(request.messages(), known.get());
+            }
+            if (replay.index() == 1) {
+                back.first(pin.apply(pinned).messages());
             }
             LlmWindow window = turns.boundary(position(), description);
             if (known.isPresent()) {
@@ -257,7 +273,7 @@ final class ProtectedInvocation {
                 return MessageCodec.result(recorded.result(), executor);
             }
             if (answer instanceof ToolAnswer.Unknown unknown) {
-                Optional<String> text = UnknownEffects.decide(request, unknown.toolKey(), declared.onUnknown());
+                Optional<String> text = UnknownEffects.decide(entry, request, unknown.toolKey(), declared.onUnknown());
                 if (text.isPresent()) {
                     ToolExecutionResult told = ToolExecutionResult.builder()
                             .isError(true)
@@ -277,7 +293,11 @@ final class ProtectedInvocation {
             throw stop(e);
         } catch (Error e) {
             // As above: only we see it.
-            failed();
+            if (e instanceof CrabError ours) {
+                stop(ours.refusal());
+            } else {
+                failed();
+            }
             throw e;
         }
     }
@@ -286,10 +306,11 @@ final class ProtectedInvocation {
             ToolExecutionRequest request, ToolEffect effect, String key, Supplier<ToolExecutionResult> live) {
         refuseAfterEnd("the tool " + request.name());
         turns.toolStarts(request.name(), effect);
-        RunningTool tool = RunningTool.of(request.name(), this, key);
+        RunningTool tool = RunningTool.of(request.name(), this, key, effect);
         entry.toolStarts(tool);
         boolean ran = false;
         boolean recorded = false;
+        boolean parks = false;
         try {
             // From here on the same call, made again, waits for this tool.
             refuseAfterEnd("the tool " + request.name());
@@ -304,9 +325,15 @@ final class ProtectedInvocation {
             recorded = true;
             FaultPoints.reach("tool.after");
             return result;
+        } catch (CrabError e) {
+            parks = isParked(e.refusal());
+            throw e;
         } finally {
-            entry.toolEnded(tool, !ran || recorded || (effect == ToolEffect.EXTERNAL && !tool.isSandboxUsed()));
-            turns.toolEnded();
+            boolean elsewhere = (parks || effect == ToolEffect.EXTERNAL) && !tool.isSandboxUsed();
+            entry.toolEnded(tool, !ran || recorded || elsewhere);
+            if (!tool.isOutOfTurn()) {
+                turns.toolEnded();
+            }
         }
     }
 
@@ -367,8 +394,31 @@ final class ProtectedInvocation {
     }
 
     private CrabError stop(CrabException refusal) {
-        failed();
+        if (isParked(refusal)) {
+            suspended();
+        } else {
+            failed();
+        }
         return new CrabError(refusal);
+    }
+
+    /** The run stops to wait: what was done is committed, and the same call takes it up. */
+    private void suspended() {
+        if (!over.compareAndSet(false, true)) {
+            return;
+        }
+        try {
+            replay.release();
+            if (!entry.park()) {
+                turns.giveUp();
+            }
+        } finally {
+            onOver.run();
+        }
+    }
+
+    private static boolean isParked(CrabException refusal) {
+        return refusal.code() == ErrorCode.SESSION_PARKED;
     }
 
     private static ObjectNode node() {

@@ -14,6 +14,7 @@ import dev.langchain4j.service.tool.ToolProviderRequest;
 import dev.langchain4j.service.tool.ToolProviderResult;
 import dev.langchain4j.service.tool.ToolService;
 import dev.langchain4j.service.tool.ToolServiceContext;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -44,6 +45,12 @@ final class ProtectedToolService extends ToolService {
 
     ProtectedToolService(ProtectedContext context) {
         this.context = context;
+    }
+
+    @Override
+    public void tools(Collection<Object> objectsWithTools) {
+        context.refuseWhatIsKnownToFail(true);
+        super.tools(objectsWithTools);
     }
 
     @Override

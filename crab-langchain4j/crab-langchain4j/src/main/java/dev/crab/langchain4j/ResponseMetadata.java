@@ -8,6 +8,7 @@ import dev.langchain4j.model.output.FinishReason;
 import dev.langchain4j.model.output.TokenUsage;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -64,20 +65,26 @@ final class ResponseMetadata {
                 return provider.read(json, json.path(provider.field()));
             }
         }
-        JsonNode tokens = json.path("tokens");
-        return ChatResponseMetadata.builder()
-                .id(text(json, "id"))
-                .modelName(text(json, "model"))
-                .finishReason(finish(json))
-                .tokenUsage(
-                        tokens.isObject()
-                                ? new TokenUsage(
-                                        number(tokens, "input"), number(tokens, "output"), number(tokens, "total"))
-                                : null)
-                .build();
+        return read(
+                ChatResponseMetadata.builder(),
+                json,
+                tokens -> new TokenUsage(number(tokens, "input"), number(tokens, "output"), number(tokens, "total")));
     }
 
-    static @Nullable FinishReason finish(JsonNode json) {
+    /** What every provider's metadata has; its tokens, where there are any, in its own class. */
+    static ChatResponseMetadata read(
+            ChatResponseMetadata.Builder<?> builder, JsonNode json, Function<JsonNode, TokenUsage> usage) {
+        builder.id(text(json, "id"));
+        builder.modelName(text(json, "model"));
+        builder.finishReason(finish(json));
+        JsonNode tokens = json.path("tokens");
+        if (tokens.isObject()) {
+            builder.tokenUsage(usage.apply(tokens));
+        }
+        return builder.build();
+    }
+
+    private static @Nullable FinishReason finish(JsonNode json) {
         String name = text(json, "finish");
         if (name == null) {
             return null;

@@ -1,6 +1,7 @@
 package dev.crab.langchain4j;
 
 import dev.crab.overlap.ReplayScope;
+import dev.crab.overlap.ToolEffect;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -12,21 +13,25 @@ final class RunningTool {
     private final @Nullable ProtectedInvocation invocation;
     private final @Nullable String key;
     private final @Nullable ReplayScope scope;
+    private final ToolEffect effect;
     private volatile boolean sandboxUsed;
+    private boolean outOfTurn;
 
-    private RunningTool(String name, @Nullable ProtectedInvocation invocation, @Nullable String key) {
+    private RunningTool(
+            String name, @Nullable ProtectedInvocation invocation, @Nullable String key, ToolEffect effect) {
         this.name = name;
         this.invocation = invocation;
         this.key = key;
+        this.effect = effect;
         this.scope = key == null ? null : ReplayScope.tool(key);
     }
 
     static RunningTool unprotected(String name) {
-        return new RunningTool(name, null, null);
+        return new RunningTool(name, null, null, ToolEffect.SANDBOX);
     }
 
-    static RunningTool of(String name, ProtectedInvocation invocation, String key) {
-        return new RunningTool(name, invocation, key);
+    static RunningTool of(String name, ProtectedInvocation invocation, String key, ToolEffect effect) {
+        return new RunningTool(name, invocation, key, effect);
     }
 
     static @Nullable RunningTool current() {
@@ -65,6 +70,19 @@ final class RunningTool {
     @Nullable
     ReplayScope scope() {
         return scope;
+    }
+
+    ToolEffect effect() {
+        return effect;
+    }
+
+    /** It waited while the session was parked, and did not get into a turn again. By its own thread. */
+    void leftTurn() {
+        outOfTurn = true;
+    }
+
+    boolean isOutOfTurn() {
+        return outOfTurn;
     }
 
     /** Whether the call that asked for it is over, and nobody waits for it any more. */

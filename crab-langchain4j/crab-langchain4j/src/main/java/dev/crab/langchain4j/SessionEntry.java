@@ -1,12 +1,12 @@
 package dev.crab.langchain4j;
 
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import dev.crab.overlap.RolledBack;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.SandboxSession;
-import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Set;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
@@ -22,6 +22,7 @@ final class SessionEntry {
     private final BiFunction<String, SandboxSpec, OpenSession> opener;
     private final SandboxHandle handle = new SandboxHandle(this);
     private @Nullable OpenSession open;
+    private SandboxSession.@Nullable Recovery told;
     private @Nullable String notice;
     private final Set<RunningTool> running = new HashSet<>();
     private boolean tainted;
@@ -49,40 +50,52 @@ final class SessionEntry {
         if (current == null) {
             current = opener.apply(id, spec);
             open = current;
-            notice = notice(current.session().recovery());
         }
         return current;
     }
 
-    private static @Nullable String notice(SandboxSession.Recovery recovery) {
-        if (!(recovery instanceof SandboxSession.Recovery.Restored restored)) {
-            return null;
+    /**
+     * Goes back to a turn, sandbox and chat alike; opens the session.
+     *
+     * @param tell whether the model is told so with the next result of a tool
+     */
+    RolledBack rollbackTo(long turn, String note, boolean tell) {
+        OpenSession opened = open();
+        RolledBack back = opened.turns().rollbackTo(turn, note);
+        synchronized (this) {
+            tainted = false;
+            told = opened.session().recovery();
+            notice = tell ? Notices.rolledBack(back, note) : null;
         }
-        List<String> facts = new ArrayList<>();
-        if (!restored.skipped().isEmpty()) {
-            facts.add("It is back at turn " + restored.commit().turn()
-                    + ", because later checkpoints were damaged: what was done after that turn is undone.");
-        }
-        if (!restored.lost().isEmpty()) {
-            facts.add("Not restored, because it could not be captured: " + String.join(", ", restored.lost()));
-        }
-        if (!restored.restarted().isEmpty()) {
-            facts.add("Of these, started again without what they had in memory: "
-                    + String.join(", ", restored.restarted()));
-        }
-        return facts.isEmpty() ? null : "\n[The sandbox was restored after a crash. " + String.join(" ", facts) + "]";
+        return back;
     }
 
-    /** What the model has to be told about the restore; null if there is nothing, or it has been taken. */
+    /** Takes over a session that somebody else has opened. */
+    synchronized void adopt(OpenSession opened) {
+        open = opened;
+    }
+
+    /** What the model has to be told about the newest restore; null if there is nothing, or it has been taken. */
     synchronized @Nullable String takeNotice() {
         String current = notice;
         notice = null;
+        SandboxSession.Recovery newest = open == null ? null : open.session().recovery();
+        if (newest != null && newest != told) {
+            told = newest;
+            String restored = Notices.of(newest);
+            return current == null ? restored : restored == null ? current : current + restored;
+        }
         return current;
     }
 
     /** A tool is about to run in this session's sandbox. Must be followed by {@link #toolEnded}. */
     synchronized void toolStarts(RunningTool tool) {
         running.add(tool);
+    }
+
+    /** Whether tools of other calls run in this session's sandbox. */
+    synchronized boolean isSharedBeside(ProtectedInvocation invocation) {
+        return running.stream().anyMatch(tool -> tool.invocation() != invocation);
     }
 
     /** The sandbox was changed by a thread that is none of a tool's: by any of those that run. */
@@ -99,6 +112,39 @@ final class SessionEntry {
         running.remove(tool);
         tainted |= !recorded;
         notifyAll();
+    }
+
+    /** What the sandbox holds is not what the journal says: the next call finds it put back to its last commit. */
+    synchronized void taint() {
+        tainted = true;
+    }
+
+    /** Whether the sandbox holds what no record tells of, so that it must not be saved. */
+    synchronized boolean isTainted() {
+        return tainted;
+    }
+
+    /**
+     * Commits what is open and frees the sandbox until it is used again.
+     *
+     * @return whether that is done: not if tools run in it, or if what is in it cannot be committed
+     */
+    boolean park() {
+        OpenSession current;
+        synchronized (this) {
+            current = open;
+            if (current == null) {
+                return true;
+            }
+            if (tainted && running.isEmpty()) {
+                close(); // and is put back to its last commit by that
+                return true;
+            }
+            if (tainted) {
+                return false;
+            }
+        }
+        return current.turns().park(JsonNodeFactory.instance.objectNode().put("parked", true));
     }
 
     /**

@@ -9,8 +9,17 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.SandboxSession;
+import dev.crab.runtime.store.CheckpointStore;
+import dev.crab.runtime.store.DataDirectory;
+import java.nio.file.Files;
+import java.time.Duration;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -18,6 +27,7 @@ import org.slf4j.LoggerFactory;
 /** The sessions that this process has named. Thread-safe. */
 final class SessionHub implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(SessionHub.class);
+    private static final Duration ASK_AGAIN = Duration.ofSeconds(5);
 
     private final CrabOptions options;
     private final CrabConfig config;
@@ -28,6 +38,11 @@ final class SessionHub implements AutoCloseable {
     private @Nullable Thread hook;
     private final Object leaving = new Object();
     private volatile boolean closed;
+
+    /** Guards and announces the number of times that somebody said there may be an answer. */
+    private final Object answers = new Object();
+
+    private long resumed;
 
     SessionHub(CrabOptions options) {
         this.options = options;
@@ -69,6 +84,65 @@ final class SessionHub implements AutoCloseable {
         return entries.size() == 1 ? entries.values().iterator().next() : null;
     }
 
+    /** Somebody says that there may be an answer now. */
+    void resumed() {
+        synchronized (answers) {
+            resumed++;
+            answers.notifyAll();
+        }
+    }
+
+    /** Asks until there is an answer. */
+    <T> T await(Supplier<Optional<T>> answer) {
+        while (true) {
+            long before;
+            synchronized (answers) {
+                before = resumed;
+            }
+            Optional<T> now = answer.get();
+            if (now.isPresent()) {
+                return now.get();
+            }
+            long until = System.nanoTime() + ASK_AGAIN.toNanos();
+            synchronized (answers) {
+                // Whoever came in between is not missed.
+                for (long left = ASK_AGAIN.toNanos(); resumed == before && left > 0; left = until - System.nanoTime()) {
+                    refuseIfClosed();
+                    try {
+                        TimeUnit.NANOSECONDS.timedWait(answers, left);
+                    } catch (InterruptedException e) {
+                        throw CrabException.interrupted("waiting for an answer", e);
+                    }
+                }
+            }
+            refuseIfClosed();
+        }
+    }
+
+    private void refuseIfClosed() {
+        if (closed) {
+            throw CrabException.of(
+                    ErrorCode.STATE_INVALID,
+                    "there is no waiting for an answer any more",
+                    "Crab.close() was called, or the program ends",
+                    "make the same call again: it comes back to where it waited");
+        }
+    }
+
+    /**
+     * Refuses a session that neither this process has named nor the data directory holds.
+     *
+     * @throws CrabException SESSION_UNKNOWN
+     */
+    void ensureExists(String id) {
+        if (known(id) == null
+                && options.opener == null
+                && !Files.isDirectory(new DataDirectory(config.data()).session(id))
+                && !ChatOnlySession.exists(config.data(), id)) {
+            throw CheckpointStore.unknown(new DataDirectory(config.data()), id);
+        }
+    }
+
     private OpenSession open(String id, SandboxSpec spec) {
         if (closed) {
             throw CrabException.of(
@@ -79,6 +153,21 @@ final class SessionHub implements AutoCloseable {
         }
         SessionOpener opener = options.opener;
         SandboxSession session = opener != null ? opener.open(id, spec) : openHere(id, spec);
+        return lead(session);
+    }
+
+    /** Sessions that begin where one was at a turn, each known here by its name. */
+    List<String> branch(SessionEntry entry, Function<SandboxSession, List<SandboxSession>> branching) {
+        List<SandboxSession> branches = branching.apply(entry.open().session());
+        for (SandboxSession branch : branches) {
+            entry(branch.id(), entry.spec()).adopt(lead(branch));
+        }
+        return branches.stream().map(SandboxSession::id).toList();
+    }
+
+    private OpenSession lead(SandboxSession session) {
+        String id = session.id();
+        SessionOpener opener = options.opener;
         try {
             TurnCoordinator.Builder builder = TurnCoordinator.builder(session)
                     .onUncaptured(config.onUncaptured())
@@ -192,6 +281,7 @@ final class SessionHub implements AutoCloseable {
 
     private void closeAll() {
         closed = true;
+        resumed();
         for (String id : entries.keySet()) {
             try {
                 close(id);

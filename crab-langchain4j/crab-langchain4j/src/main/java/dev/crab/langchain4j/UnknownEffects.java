@@ -1,5 +1,6 @@
 package dev.crab.langchain4j;
 
+import dev.crab.overlap.ToolEffect;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
@@ -13,32 +14,45 @@ final class UnknownEffects {
      * Decides about a call whose outcome is unknown.
      *
      * @return the text that the model gets instead of a result; empty if the tool has to run again
-     * @throws CrabException EFFECT_UNKNOWN if the run has to stop
+     * @throws CrabException EFFECT_UNKNOWN if the run has to stop; SESSION_PARKED if it has to wait
      */
-    static Optional<String> decide(ToolExecutionRequest request, String key, OnUnknown declared) {
+    static Optional<String> decide(SessionEntry entry, ToolExecutionRequest request, String key, OnUnknown declared) {
         return switch (declared) {
             case RETRY -> Optional.empty();
             case RECORDED ->
                 Optional.of(
                         "This call was started before a crash. It is not known whether it took effect, and it was not run again.");
-            case ASK -> ask(request, key);
+            case ASK -> ask(entry, request, key);
             case FAIL -> throw unknown(request, "its declaration says to stop then");
         };
     }
 
-    private static Optional<String> ask(ToolExecutionRequest request, String key) {
-        UnknownEffectHandler handler = Crab.hub().options().unknownEffectHandler;
+    private static Optional<String> ask(SessionEntry entry, ToolExecutionRequest request, String key) {
+        SessionHub hub = Crab.hub();
+        UnknownEffectHandler handler = hub.options().unknownEffectHandler;
         if (handler == null) {
             throw unknown(request, "it says to ask, and CrabOptions name nobody to be asked");
         }
-        UnknownEffectHandler.Decision decision = handler.decide(request, key);
+        UnknownEffectHandler.Decision decision = PatientWait.run(
+                entry, null, ToolEffect.EXTERNAL, key, hub.config().parkAfter(), () -> handler.decide(request, key));
         if (decision instanceof UnknownEffectHandler.Decision.Retry) {
             return Optional.empty();
         }
         if (decision instanceof UnknownEffectHandler.Decision.Answer answer) {
             return Optional.of(answer.text());
         }
+        if (decision instanceof UnknownEffectHandler.Decision.Later) {
+            throw parked("it is not known yet whether the tool " + request.name() + " took effect");
+        }
         throw unknown(request, "who was asked said to stop");
+    }
+
+    static CrabException parked(String why) {
+        return CrabException.of(
+                ErrorCode.SESSION_PARKED,
+                "the run waits, and everything it did is saved",
+                why,
+                "make the same call again when there is an answer, in this program or another: it goes on from here");
     }
 
     private static CrabException unknown(ToolExecutionRequest request, String why) {

@@ -29,6 +29,18 @@ record AgentLife(int status, @Nullable JsonNode outcome, JsonNode recovered, Str
     /** Runs the agent to its end, or until it reaches the point, where it is killed. */
     static AgentLife run(Path data, ScriptedModel model, Path directory, String session, @Nullable String point)
             throws Exception {
+        return run(KillableAgent.class, data, model, directory, session, point);
+    }
+
+    /** As {@link #run(Path, ScriptedModel, Path, String, String)}, of another program with the same arguments. */
+    static AgentLife run(
+            Class<?> program,
+            Path data,
+            ScriptedModel model,
+            Path directory,
+            String session,
+            @Nullable String point)
+            throws Exception {
         Files.createDirectories(directory);
         JsonNode outcome = null;
         JsonNode recovered = MissingNode.getInstance();
@@ -43,7 +55,7 @@ record AgentLife(int status, @Nullable JsonNode outcome, JsonNode recovered, Str
         if (point != null) {
             command.add("-Dcrab.fault=" + point);
         }
-        command.addAll(List.of(KillableAgent.class.getName(), model.baseUrl(), directory.toString(), session));
+        command.addAll(List.of(program.getName(), model.baseUrl(), directory.toString(), session));
         File errors = directory.resolve("errors").toFile();
         Process process = new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.appendTo(errors))

@@ -28,6 +28,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -41,6 +42,10 @@ final class DirectorySession implements SandboxSession {
     final AtomicReference<@Nullable CrabException> nextCommitFails = new AtomicReference<>();
     /** Runs inside every commit. */
     volatile Runnable duringCommit = () -> {};
+    /** How often it was parked: the directory is put back to the last commit at once. */
+    final AtomicInteger parks = new AtomicInteger();
+
+    private volatile boolean parked;
 
     private final String id;
     private final Path root;
@@ -99,6 +104,7 @@ final class DirectorySession implements SandboxSession {
 
     @Override
     public Sandbox sandbox() {
+        parked = false;
         return sandbox;
     }
 
@@ -123,9 +129,27 @@ final class DirectorySession implements SandboxSession {
             throw new IllegalStateException("turns overlap");
         }
         Commit commit = last;
+        parked = false;
         DirectoryTurn turn = new DirectoryTurn(commit == null ? 1 : commit.turn() + 1);
         open = turn;
         return turn;
+    }
+
+    @Override
+    public synchronized void park() {
+        Commit commit = last;
+        if (open != null || commit == null) {
+            throw new IllegalStateException("parked in the middle of a turn, or before the first");
+        }
+        delete(live());
+        copy(root.resolve("turn-" + commit.turn()), live());
+        parks.incrementAndGet();
+        parked = true;
+    }
+
+    @Override
+    public boolean isParked() {
+        return parked;
     }
 
     @Override

@@ -32,7 +32,7 @@ class FallbackRunTest {
     private static final String POINT = "tool.inside@5";
 
     private static final long NEWEST = 3;
-    private static final String NOTICE = "The sandbox was restored after a crash. It is back at turn 2";
+    private static final String NOTICE = "The sandbox was restored. It is back at turn 2";
 
     private final Path data = RealSandbox.newData();
 

@@ -679,6 +679,31 @@ class InterceptorTest {
         }
     }
 
+    private static @Nullable ErrorCode refusal(Runnable building) {
+        return thrownBy(building) instanceof CrabException refused ? refused.code() : null;
+    }
+
+    @Test
+    void asynchronousServiceOfASession_isRefusedWhenItIsBuilt() {
+        Runnable building = () -> AiServices.builder(Later.class);
+        try (CrabSession scope = Crab.session(SESSION)) {
+            assertThat(refusal(building)).isEqualTo(ErrorCode.FRAMEWORK_UNSUPPORTED);
+            assertThat(scope.id()).isEqualTo(SESSION);
+        }
+        AiServices<Later> builder = AiServices.builder(Later.class);
+        assertThat(refusal(() -> builder.tools(new Tools(Crab.sandbox(SESSION)))))
+                .as("its tools would run in the only session")
+                .isEqualTo(ErrorCode.FRAMEWORK_UNSUPPORTED);
+        Crab.close();
+        configure(options -> options.serviceSession(Later.class, SESSION));
+        assertThat(refusal(building)).isEqualTo(ErrorCode.FRAMEWORK_UNSUPPORTED);
+        Crab.close();
+        configure(options -> options.set("crab.session", SESSION));
+        AiServices.builder(Later.class);
+        Crab.sandbox(SESSION);
+        assertThat(refusal(building)).isEqualTo(ErrorCode.FRAMEWORK_UNSUPPORTED);
+    }
+
     @Test
     void disabled_addsNothing() {
         Crab.close();

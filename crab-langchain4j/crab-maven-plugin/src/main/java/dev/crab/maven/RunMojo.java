@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Runs the agent's main class from the project's runtime class path in a JVM of its own, and starts it again after a crash, so that it goes
  * on from its last committed turn. SIGTERM and SIGINT reach that JVM, which commits what its open turn did so far and leaves; it is not
- * started again then.
+ * started again then. If Maven itself is killed (SIGKILL), that JVM gets SIGTERM.
  */
 @Mojo(name = "run", requiresDependencyResolution = ResolutionScope.RUNTIME)
 @Execute(phase = LifecyclePhase.PROCESS_CLASSES)
@@ -76,6 +76,7 @@ public final class RunMojo extends AbstractMojo {
         Supervisor supervisor = Supervisor.builder(command())
                 .directory(project.getBasedir())
                 .environment(environment)
+                .endsWithParent()
                 .maxRestarts(maxRestarts)
                 .pause(first, first.compareTo(minute) > 0 ? first : minute)
                 .grace(Duration.ofSeconds(grace))

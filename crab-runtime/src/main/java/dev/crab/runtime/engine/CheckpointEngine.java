@@ -60,7 +60,15 @@ public interface CheckpointEngine extends AutoCloseable {
      * @throws dev.crab.runtime.error.CrabException NAME_TAKEN, SNAPSHOT_MISSING, OBJECT_CORRUPT, FORMAT_UNKNOWN, RESTORE_FAILED with
      *     the lines around each error of CRIU's log, RESTORE_MISMATCH with the first differences
      */
-    RestoreResult restore(String sandboxId, SandboxSpec spec, CheckpointImage image, RestoreHook hook);
+    default RestoreResult restore(String sandboxId, SandboxSpec spec, CheckpointImage image, RestoreHook hook) {
+        return park(sandboxId, spec, image, hook).resume();
+    }
+
+    /**
+     * As {@link #restore}, but the sandbox is left held still, restored and checked, until it is let go. Its processes never notice. One
+     * whose image has no processes has a fresh pid 1, which runs.
+     */
+    ParkedSandbox park(String sandboxId, SandboxSpec spec, CheckpointImage image, RestoreHook hook);
 
     /** Ends all workers. Captures that were not persisted are discarded. */
     @Override

@@ -213,14 +213,14 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
     }
 
     @Override
-    public RestoreResult restore(String sandboxId, SandboxSpec spec, CheckpointImage image, RestoreHook hook) {
+    public ParkedSandbox park(String sandboxId, SandboxSpec spec, CheckpointImage image, RestoreHook hook) {
         FaultPoints.reach("restore.begin");
-        RestoreResult result = new Restore(
+        ParkedSandbox parked = new Restore(
                         criu, snapshotter, sandboxes, objects, pages, room, threads, sandboxId, spec, image, hook)
-                .run();
+                .park();
         // It may have left a CRIU ready, which has to go with the sandbox.
-        attached.put(sandboxId, result.sandbox().processes().networkNamespace());
-        return result;
+        attached.put(sandboxId, parked.processes().networkNamespace());
+        return parked;
     }
 
     @Override

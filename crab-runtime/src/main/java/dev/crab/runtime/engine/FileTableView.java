@@ -96,11 +96,20 @@ final class FileTableView implements AutoCloseable {
         return null;
     }
 
+    /** The next entry; null behind the last. */
+    @Nullable
+    FileTableEntry take() throws IOException {
+        FileTableEntry entry = next;
+        if (entry != null) {
+            advance();
+        }
+        return entry;
+    }
+
     /** Goes to the end. */
     void rest(Passed passed) throws IOException {
-        while (next != null) {
-            FileTableEntry entry = next;
-            advance();
+        FileTableEntry entry;
+        while ((entry = take()) != null) {
             passed.entry(entry);
         }
     }

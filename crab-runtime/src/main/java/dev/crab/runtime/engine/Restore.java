@@ -64,6 +64,7 @@ final class Restore {
 
     private @Nullable Future<CriuSession> joining;
     private @Nullable Future<Boolean> leaving;
+    private @Nullable Cgroup cgroup;
     private int init;
     private long verifyNanos;
 
@@ -92,7 +93,8 @@ final class Restore {
         this.hook = hook;
     }
 
-    RestoreResult run() {
+    /** Everything but letting it go. */
+    ParkedSandbox park() {
         Path lower = sandboxes.resolve(spec.image());
         Snapshot snapshot = snapshotter.find(image.files().snapshotId());
         ProcessImage processes = image.processes();
@@ -125,13 +127,17 @@ final class Restore {
             }
             FaultPoints.reach("restore.prepared");
             long prepared = System.nanoTime();
-            RunningSandbox sandbox = processes == null
-                    ? start(place)
-                    : restoreProcesses(place, processes, images, new Where(lower, volume));
+            RunningSandbox started = null;
+            SandboxProcesses alive;
+            if (processes == null) {
+                started = start(place);
+                alive = started.processes();
+            } else {
+                alive = restoreProcesses(place, processes, images, new Where(lower, volume));
+            }
             long end = System.nanoTime();
             restored = true;
-            int count = processes == null ? 0 : processes.processes().size();
-            return new RestoreResult(sandbox, count, files, prepared - begin, end - prepared, verifyNanos);
+            return new Parked(place, alive, started, files, prepared - begin, end - prepared);
         } finally {
             try {
                 if (!restored) {
@@ -143,6 +149,83 @@ final class Restore {
                 } else {
                     WorkDirectory.delete(images);
                 }
+            }
+        }
+    }
+
+    /** The sandbox that this restore has made, held still if it has more than a fresh pid 1. */
+    private final class Parked implements ParkedSandbox {
+        private final Place place;
+        private final SandboxProcesses processes;
+        private final @Nullable RunningSandbox started;
+        private final long files;
+        private final long prepareNanos;
+        private final long processNanos;
+        private boolean over;
+
+        Parked(
+                Place place,
+                SandboxProcesses processes,
+                @Nullable RunningSandbox started,
+                long files,
+                long prepareNanos,
+                long processNanos) {
+            this.place = place;
+            this.processes = processes;
+            this.started = started;
+            this.files = files;
+            this.prepareNanos = prepareNanos;
+            this.processNanos = processNanos;
+        }
+
+        @Override
+        public SandboxProcesses processes() {
+            return processes;
+        }
+
+        @Override
+        public synchronized RestoreResult resume() {
+            if (over) {
+                throw new IllegalStateException("it was let go or given up already");
+            }
+            over = true;
+            long resuming = System.nanoTime();
+            boolean running = false;
+            try {
+                RunningSandbox sandbox = started == null ? letGo() : started;
+                running = true;
+                ProcessImage saved = image.processes();
+                return new RestoreResult(
+                        sandbox,
+                        saved == null ? 0 : saved.processes().size(),
+                        files,
+                        prepareNanos,
+                        processNanos + System.nanoTime() - resuming,
+                        verifyNanos);
+            } finally {
+                if (!running) {
+                    undo(place, processes.volume());
+                }
+            }
+        }
+
+        private RunningSandbox letGo() {
+            try {
+                Objects.requireNonNull(cgroup).thaw();
+            } catch (IOException e) {
+                throw unwatchable(e);
+            }
+            return place.adopt(processes.initPid());
+        }
+
+        @Override
+        public synchronized void close() {
+            if (!over) {
+                over = true;
+                if (started != null) {
+                    started.close();
+                }
+                undo(place, processes.volume());
             }
         }
     }
@@ -194,8 +277,7 @@ final class Restore {
         return sandbox;
     }
 
-    private RunningSandbox restoreProcesses(Place place, ProcessImage processes, Path images, Where where) {
-        Cgroup cgroup = Cgroups.detect().group(place.cgroup().getFileName().toString());
+    private SandboxProcesses restoreProcesses(Place place, ProcessImage processes, Path images, Where where) {
         Future<CriuSession> ready = Objects.requireNonNull(joining);
         joining = null;
         try (CriuSession session = CriuCheckpointEngine.await(ready)) {
@@ -207,7 +289,7 @@ final class Restore {
                             // Pid 1 is in the cgroup, and all others descend from it.
                             leaving = threads.submit(() -> leave(session.pid()));
                         } else if (phase == CriuPhase.PRE_RESUME) {
-                            park(place);
+                            hold(place);
                         }
                     },
                     false);
@@ -215,24 +297,29 @@ final class Restore {
             throw failed(e);
         }
         try {
+            cgroup = Cgroups.detect().group(place.cgroup().getFileName().toString());
             cgroup.freeze();
             FaultPoints.reach("restore.processes");
             long verifying = System.nanoTime();
             verify(processes, ProcessTable.of(init));
             verifyNanos += System.nanoTime() - verifying;
             FaultPoints.reach("restore.verified");
-            hook.beforeResume(new SandboxProcesses(
-                    init, place.cgroup(), place.networkNamespace(), place.mount(), where.lower(), where.volume()));
-            cgroup.thaw();
+            SandboxProcesses alive = new SandboxProcesses(
+                    init, place.cgroup(), place.networkNamespace(), place.mount(), where.lower(), where.volume());
+            hook.beforeResume(alive);
+            return alive;
         } catch (IOException e) {
-            throw CrabException.of(
-                    ErrorCode.RESTORE_FAILED,
-                    "processes of sandbox " + sandboxId + " cannot be restored",
-                    "what was restored cannot be looked at: " + e,
-                    "restore again",
-                    e);
+            throw unwatchable(e);
         }
-        return place.adopt(init);
+    }
+
+    private CrabException unwatchable(IOException e) {
+        return CrabException.of(
+                ErrorCode.RESTORE_FAILED,
+                "processes of sandbox " + sandboxId + " cannot be restored",
+                "what was restored cannot be looked at: " + e,
+                "restore again",
+                e);
     }
 
     /** CRIU must be out of the cgroup before that is frozen, or it would freeze with the rest. */
@@ -246,7 +333,7 @@ final class Restore {
     }
 
     /** CRIU has done all but letting go. */
-    private void park(Place place) {
+    private void hold(Place place) {
         try {
             CriuCheckpointEngine.await(Objects.requireNonNull(leaving));
             Files.writeString(place.cgroup().resolve("cgroup.freeze"), "1");

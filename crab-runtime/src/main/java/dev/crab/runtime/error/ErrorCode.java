@@ -54,6 +54,10 @@ public enum ErrorCode {
     FORMAT_UNKNOWN,
     /** The generation is not in the store. */
     GENERATION_UNKNOWN,
+    /** The session has no committed turn of that number or label. */
+    TURN_UNKNOWN,
+    /** The turn was committed, but what it was saved with has been deleted since. */
+    TURN_NOT_KEPT,
     /** A snapshot that a manifest names is not there. */
     SNAPSHOT_MISSING,
     /** The sandbox could not be started. */
@@ -80,6 +84,8 @@ public enum ErrorCode {
     REPLAY_DIVERGED,
     /** It is unknown whether an external effect took place, and its declaration says to stop. */
     EFFECT_UNKNOWN,
+    /** The run was stopped to wait for something, in good order; the same call goes on from there. */
+    SESSION_PARKED,
     /** Another library's hook is in the place where Crab's has to be. */
     INTERCEPTOR_INACTIVE,
     /** The agent framework uses a path that Crab does not protect. */

@@ -14,6 +14,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 
@@ -58,8 +59,29 @@ final class InitSandbox implements SandboxFactory.RunningSandbox {
     @Override
     public ExecResult exec(ExecRequest request) {
         try (InitConnection connection = client.connect()) {
-            return new CommandRunner(id, request).run(connection, false);
+            return new CommandRunner(id, withOwn(request)).run(connection, false);
         }
+    }
+
+    private ExecRequest withOwn(ExecRequest request) {
+        ExecRequest complete = request;
+        for (Map.Entry<String, String> own : environment().entrySet()) {
+            if (!request.environment().containsKey(own.getKey())) {
+                complete = complete.withEnvironment(own.getKey(), own.getValue());
+            }
+        }
+        return complete;
+    }
+
+    /** The variables that each new command gets. */
+    Map<String, String> environment() {
+        Map<String, String> variables = new TreeMap<>();
+        attributes.forEach((name, value) -> {
+            if (name.startsWith(ENVIRONMENT)) {
+                variables.put(name.substring(ENVIRONMENT.length()), value);
+            }
+        });
+        return variables;
     }
 
     /** Runs a command whose descriptor 3 hands back state; the runner keeps it. */

@@ -11,6 +11,9 @@ import java.util.Map;
  * what listens on the control socket is not that pid 1, EXEC_FAILED when a program could not be started.
  */
 public interface Sandbox {
+    /** What attributes begin with that are variables of each new command's environment, unless the request has them. */
+    String ENVIRONMENT = "environment/";
+
     /** The sandbox's name. */
     String id();
 

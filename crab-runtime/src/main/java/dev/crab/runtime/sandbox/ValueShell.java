@@ -44,9 +44,10 @@ final class ValueShell implements Sandbox.Shell {
         byte[] script;
         if (before == null) {
             script = new byte[0];
+            sandbox.environment().forEach((name, value) -> environment.put(name, bytes(value)));
             template.environment().forEach((name, value) -> environment.put(name, bytes(value)));
         } else {
-            script = concat(before.script(), overrides(template));
+            script = concat(before.script(), concat(exports(sandbox.environment()), exports(template.environment())));
         }
         byte[] directory = before == null ? bytes(template.workingDirectory()) : before.directory();
         environment.put("__CRAB_CWD", directory);
@@ -99,9 +100,9 @@ final class ValueShell implements Sandbox.Shell {
                 result.duration());
     }
 
-    private static byte[] overrides(ExecRequest template) {
+    private static byte[] exports(Map<String, String> environment) {
         StringBuilder script = new StringBuilder();
-        template.environment().forEach((name, value) -> {
+        environment.forEach((name, value) -> {
             if (!value.equals(ExecRequest.DEFAULT_ENVIRONMENT.get(name)) && name.matches("[A-Za-z_][A-Za-z0-9_]*")) {
                 script.append("\nexport ")
                         .append(name)

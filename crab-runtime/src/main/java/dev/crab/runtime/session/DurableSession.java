@@ -4,66 +4,107 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
-import dev.crab.runtime.inspector.TurnInspector;
 import dev.crab.runtime.sandbox.Sandbox;
-import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
+import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.session.Revival.Alive;
 import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.store.CheckpointStore;
+import dev.crab.runtime.store.FileJournal;
 import dev.crab.runtime.store.Journal;
+import dev.crab.runtime.store.LostProcess;
 import dev.crab.runtime.store.Manifest;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Future;
-import java.util.concurrent.RejectedExecutionException;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A session that is open: a store under its lock, a running sandbox and its watch. */
+/** A session that is open: a store under its lock and, unless it is parked, a running sandbox and its watch. */
 final class DurableSession implements SandboxSession {
     private static final Logger LOG = LoggerFactory.getLogger(DurableSession.class);
 
     private final SessionServices services;
     private final CheckpointStore store;
     private final Retention retention;
-    private final RunningSandbox sandbox;
-    private final TurnInspector.Watch watch;
-    private final Recovery recovery;
-    private final ExecutorService housekeeping;
-    private final Consumer<DurableSession> onClose;
-    private final TurnCommitter committer;
+    private final SessionCircle circle;
+    private final Housekeeping housekeeping;
+    private final SandboxSlots slots;
+    private final Standbys standbys;
+    private final SessionArchive.@Nullable Origin origin;
+    private final SessionSandbox sandbox = new SessionSandbox(() -> awake().alive.sandbox());
 
-    /** Held during every step of a turn, so that turns, their commits and closing come one after the other. */
+    /** Held during every step of a turn, so that turns, their commits, parking and closing come one after the other. */
     private final ReentrantLock turns = new ReentrantLock();
+
+    /** What a rollback exchanges, or parking and waking; written under {@link #turns}. */
+    private volatile Now now;
+
+    /** Whether the sandbox of {@link #now} has ended; written under {@link #turns}. */
+    private volatile boolean parked;
 
     // Guarded by turns.
     private @Nullable OpenTurn openTurn;
 
-    private @Nullable Future<?> forgetting;
+    private Map<Long, String> labels;
     private boolean closed;
+
+    /**
+     * The sandbox that runs, or ran last; whoever commits its turns; and how the session came to be where it is: opened, or brought back
+     * since it was parked.
+     */
+    private record Now(Alive alive, TurnCommitter committer, Recovery recovery) {}
 
     DurableSession(
             SessionServices services,
             CheckpointStore store,
             Retention retention,
-            RunningSandbox sandbox,
-            TurnInspector.Watch watch,
+            Alive alive,
             Recovery recovery,
             Timeline timeline,
             @Nullable Manifest manifest,
-            ExecutorService housekeeping,
-            Consumer<DurableSession> onClose) {
+            SessionCircle circle) {
         this.services = services;
         this.store = store;
         this.retention = retention;
-        this.sandbox = sandbox;
-        this.watch = watch;
-        this.recovery = recovery;
-        this.housekeeping = housekeeping;
-        this.onClose = onClose;
-        this.committer = new TurnCommitter(services, store, retention, sandbox, watch, timeline, manifest);
+        this.circle = circle;
+        this.housekeeping = new Housekeeping(store.session(), circle.housekeeping());
+        this.slots = new SandboxSlots(alive.sandbox().id());
+        this.standbys = new Standbys(services, store, slots, circle.standbys());
+        this.origin = Branching.origin(store.journal().recovered());
+        this.labels = Labels.of(store.journal().recovered());
+        this.now = new Now(alive, committer(alive, timeline, manifest), recovery);
+    }
+
+    /** Before it is used: makes a copy differ from what it is a copy of, and restores ahead what the session may have to go back to. */
+    void begin() {
+        Commit last = lastCommit();
+        differ(now.alive, last == null ? 0 : last.turn());
+        standbys.want(now.committer.timeline());
+    }
+
+    private void differ(Alive alive, long turn) {
+        SessionArchive.Origin from = origin;
+        if (from != null && turn <= from.turn()) {
+            CloneHygiene.apply(alive.sandbox(), id(), from.session());
+        }
+    }
+
+    @Override
+    public int standbys() {
+        return standbys.count();
+    }
+
+    private TurnCommitter committer(Alive alive, Timeline timeline, @Nullable Manifest manifest) {
+        return new TurnCommitter(services, store, retention, alive.sandbox(), alive.watch(), timeline, manifest);
+    }
+
+    private Now awake() {
+        if (parked) {
+            wake();
+        }
+        return now;
     }
 
     @Override
@@ -73,17 +114,18 @@ final class DurableSession implements SandboxSession {
 
     @Override
     public Sandbox sandbox() {
+        awake();
         return sandbox;
     }
 
     @Override
     public Recovery recovery() {
-        return recovery;
+        return now.recovery;
     }
 
     @Override
     public @Nullable Commit lastCommit() {
-        return committer.lastCommit();
+        return now.committer.lastCommit();
     }
 
     @Override
@@ -101,9 +143,10 @@ final class DurableSession implements SandboxSession {
             if (openTurn != null) {
                 throw invalid("begin", "turn " + openTurn.number() + " is neither committed nor abandoned");
             }
+            wake();
             FaultPoints.reach("turn.begin");
-            watch.begin();
-            Commit last = committer.lastCommit();
+            now.alive.watch().begin();
+            Commit last = now.committer.lastCommit();
             openTurn = new OpenTurn(this, last == null ? 1 : last.turn() + 1);
             return openTurn;
         } finally {
@@ -118,15 +161,16 @@ final class DurableSession implements SandboxSession {
             if (openTurn != turn) {
                 throw invalid("commit", closed ? "the session is closed" : "it has ended already");
             }
-            TurnOutcome outcome = committer.commit(turn.number(), position, admission);
+            TurnOutcome outcome = now.committer.commit(turn.number(), position, admission);
             written = outcome.bytesWritten();
             forgetOldGenerations(outcome.commit().generation());
+            standbys.want(now.committer.timeline());
             return outcome;
         } finally {
             admission.release(written);
             // By what is on the disk and not by whether an exception came: a recorded turn must never be recorded
             // again.
-            Commit last = committer.lastCommit();
+            Commit last = now.committer.lastCommit();
             if (openTurn == turn && last != null && last.turn() >= turn.number()) {
                 openTurn = null;
             }
@@ -145,38 +189,146 @@ final class DurableSession implements SandboxSession {
         }
     }
 
-    private void forgetOldGenerations(long committed) {
+    @Override
+    public List<TurnInfo> turns() {
+        return TurnList.read(services.data(), id());
+    }
+
+    @Override
+    public Rollback rollbackTo(long turn, String note) {
+        long asked = System.nanoTime();
+        turns.lock();
         try {
-            forgetting = housekeeping.submit(() -> {
-                try {
-                    retention.dropOld(committed);
-                } catch (RuntimeException e) {
-                    LOG.warn("session {}: old generations could not be deleted and take room", id(), e);
-                }
-            });
-        } catch (RejectedExecutionException e) {
-            LOG.debug("session {}: old generations stay, the runtime is being closed", id());
+            requireOpen("go back");
+            Timeline timeline = now.committer.timeline();
+            TurnTarget target = TurnTarget.of(id(), timeline, store.manifests(), turn);
+            FaultPoints.reach("rollback.begin");
+            return goBack(timeline, target, note, asked);
+        } finally {
+            turns.unlock();
         }
     }
 
-    /** Behind the lock the session may be another process's, which may have gone back to a generation that counts as old here. */
-    private void awaitForgetting() {
-        Future<?> last = forgetting;
-        boolean interrupted = false;
-        while (last != null) {
-            try {
-                last.get();
-                last = null;
-            } catch (InterruptedException e) {
-                interrupted = true;
-            } catch (ExecutionException e) {
-                LOG.warn("session {}: old generations could not be deleted and take room", id(), e);
-                last = null;
+    private Rollback goBack(Timeline timeline, TurnTarget target, String note, long asked) {
+        Manifest manifest = target.manifest();
+        // It may run before the record is durable, but nobody can reach it: what it does goes with it.
+        Alive standby = standbys.resume(target.generation());
+        Alive next = standby != null ? standby : revive(timeline.spec(), manifest);
+        Alive before = parked ? null : now.alive;
+        boolean done = false;
+        try {
+            next.takeUp(services, id(), target.attributes(), manifest);
+            differ(next, target.turn());
+            FaultPoints.reach("rollback.before");
+            store.journal()
+                    .append(
+                            SessionRecords.ROLLBACK,
+                            SessionRecords.asked(target.turn(), target.generation(), note, System.currentTimeMillis()));
+            done = true;
+        } finally {
+            if (!done) {
+                Quietly.all(id(), () -> next.end(services));
             }
         }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
+        FaultPoints.reach("rollback.recorded");
+        now = new Now(next, committer(next, timeline.until(target.turn()), manifest), now.recovery);
+        parked = false;
+        openTurn = null;
+        labels = Labels.until(labels, target.turn());
+        long nanos = System.nanoTime() - asked;
+        standbys.want(now.committer.timeline());
+        if (before != null) {
+            housekeeping.later("the sandbox that it had before could not be ended", () -> before.end(services));
         }
+        housekeeping.later(
+                "what a rollback made void could not be deleted and takes room",
+                () -> retention.dropVoid(target.generation(), timeline.highestGeneration()));
+        Commit commit = target.point() == null ? null : target.point().commit();
+        LOG.info("session {}: back at turn {} ({} ms)", id(), target.turn(), nanos / 1_000_000);
+        return new Rollback(
+                target.turn(),
+                commit,
+                timeline.points().size() - target.turn(),
+                next.processes(),
+                standby != null,
+                standby != null ? 0 : next.verifyNanos(),
+                nanos);
+    }
+
+    private Alive revive(SandboxSpec spec, @Nullable Manifest manifest) {
+        Revival revival = new Revival(services, id(), slots.next());
+        if (manifest == null) {
+            return revival.start(spec);
+        }
+        SessionOpening.checkImage(services, id(), spec, manifest);
+        return revival.park(spec, manifest).resume();
+    }
+
+    @Override
+    public TurnDiff diff(long from, long to) {
+        turns.lock();
+        try {
+            Timeline timeline = now.committer.timeline();
+            return TurnDiffs.between(
+                    store.objects(),
+                    TurnTarget.of(id(), timeline, store.manifests(), from),
+                    TurnTarget.of(id(), timeline, store.manifests(), to));
+        } finally {
+            turns.unlock();
+        }
+    }
+
+    @Override
+    public List<SandboxSession> branch(long turn, int count) {
+        return branch(turn, Branching.freeNames(services.data(), id(), count));
+    }
+
+    @Override
+    public List<SandboxSession> branch(long turn, List<String> names) {
+        turns.lock();
+        try {
+            requireOpen("be branched");
+            TurnTarget target = TurnTarget.of(id(), now.committer.timeline(), store.manifests(), turn);
+            // Nothing of the turn may be deleted meanwhile.
+            housekeeping.await();
+            new Branching(
+                            services,
+                            id(),
+                            target,
+                            FileJournal.read(services.data().session(id())))
+                    .make(names);
+        } finally {
+            turns.unlock();
+        }
+        return Branches.open(services, names, circle);
+    }
+
+    @Override
+    public void label(long turn, @Nullable String label) {
+        turns.lock();
+        try {
+            requireOpen("name a turn");
+            Labels.check(label);
+            // It has to be there for its label to keep it.
+            long known = TurnTarget.of(id(), now.committer.timeline(), store.manifests(), turn)
+                    .turn();
+            store.journal().append(Labels.KIND, Labels.toJson(known, label));
+            labels = Labels.with(labels, known, label);
+        } finally {
+            turns.unlock();
+        }
+    }
+
+    private void requireOpen(String verb) {
+        if (closed) {
+            throw CrabException.of(
+                    ErrorCode.STATE_INVALID, "session " + id() + " cannot " + verb, "it is closed", "open it again");
+        }
+    }
+
+    private void forgetOldGenerations(long committed) {
+        Set<Long> pinned = now.committer.timeline().generations(labels.keySet());
+        housekeeping.later("old generations could not be deleted and take room", () -> retention.dropOld(committed, pinned));
     }
 
     private CrabException invalid(String verb, String why) {
@@ -198,16 +350,87 @@ final class DurableSession implements SandboxSession {
             openTurn = null;
             FaultPoints.reach("close.begin");
             try (store) {
-                awaitForgetting();
-                sandbox.beforeRequests(() -> {});
-                watch.close();
-                services.engine().detach(sandbox.id());
-                sandbox.close();
-                FaultPoints.reach("close.stopped");
-                services.snapshots().delete(sandbox.processes().volume());
+                standbys.close();
+                housekeeping.await();
+                if (!parked) {
+                    now.alive.end(services);
+                }
             } finally {
-                onClose.accept(this);
+                circle.closed(this);
             }
+        } finally {
+            turns.unlock();
+        }
+    }
+
+    @Override
+    public void park() {
+        turns.lock();
+        try {
+            if (closed || openTurn != null) {
+                throw CrabException.of(
+                        ErrorCode.STATE_INVALID,
+                        "session " + id() + " cannot be parked",
+                        closed ? "it is closed" : "a turn is neither committed nor abandoned",
+                        "commit the turn, then park");
+            }
+            if (parked) {
+                return;
+            }
+            FaultPoints.reach("park.begin");
+            standbys.dropAll();
+            housekeeping.await();
+            // Whatever fails from here on, the sandbox is of no more use; what is left of it goes when another one takes
+            // its place.
+            parked = true;
+            now.alive.end(services, "park.stopped");
+            FaultPoints.reach("park.done");
+        } finally {
+            turns.unlock();
+        }
+    }
+
+    @Override
+    public boolean isParked() {
+        return parked;
+    }
+
+    /** To the last commit or not at all: whoever goes on from there knows of no other. */
+    private void wake() {
+        long begun = System.nanoTime();
+        turns.lock();
+        try {
+            if (!parked) {
+                return;
+            }
+            requireOpen("use its sandbox");
+            FaultPoints.reach("wake.begin");
+            String before = now.alive.sandbox().id();
+            services.factory().sweep(before);
+            SandboxSlots.delete(services, before);
+            Commit last = lastCommit();
+            Timeline timeline = now.committer.timeline();
+            TurnTarget target = TurnTarget.of(id(), timeline, store.manifests(), last == null ? 0 : last.turn());
+            Manifest manifest = target.manifest();
+            Alive next = revive(timeline.spec(), manifest);
+            boolean done = false;
+            try {
+                List<LostProcess> restarted = next.takeUp(services, id(), target.attributes(), manifest);
+                differ(next, target.turn());
+                List<String> skipped = SessionRecords.lastReasons(
+                        FileJournal.read(services.data().session(id())));
+                Recovery recovery =
+                        SessionOpening.recovery(id(), last, manifest, next, restarted, skipped, begun);
+                now = new Now(next, committer(next, timeline, manifest), recovery);
+                parked = false;
+                done = true;
+            } finally {
+                if (!done) {
+                    Quietly.all(id(), () -> next.end(services));
+                }
+            }
+            standbys.want(timeline);
+            FaultPoints.reach("wake.ready");
         } finally {
             turns.unlock();
         }

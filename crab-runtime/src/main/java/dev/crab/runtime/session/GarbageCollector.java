@@ -1,14 +1,15 @@
 package dev.crab.runtime.session;
 
 import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.snapshot.Snapshot;
-import dev.crab.runtime.snapshot.Volume;
 import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.DataDirectory;
 import dev.crab.runtime.store.FileJournal;
 import dev.crab.runtime.store.FileObjectStore;
+import dev.crab.runtime.store.JournalRecord;
 import dev.crab.runtime.store.Manifest;
 import dev.crab.runtime.store.ManifestStore;
 import dev.crab.runtime.store.Names;
@@ -39,7 +40,11 @@ public final class GarbageCollector {
         /** A snapshot of files. */
         SNAPSHOT,
         /** What a dead owner left running, with its files as they are now. */
-        SANDBOX
+        SANDBOX,
+        /** A chat from before there could be a sandbox, in place of which there is a session with one now. */
+        CHAT,
+        /** A session that never came to be: a branch, or a first opening, that was broken off. */
+        SESSION
     }
 
     /**
@@ -94,7 +99,28 @@ public final class GarbageCollector {
                 passedOver.add(new PassedOver(session, reason));
             }
         }
+        for (String session : services.data().chats()) {
+            try {
+                collector.chat(session);
+            } catch (CrabException e) {
+                if (e.code() != ErrorCode.SESSION_LOCKED) {
+                    throw e;
+                }
+                passedOver.add(new PassedOver(session, e));
+            }
+        }
         return new Report(collector.garbage, passedOver);
+    }
+
+    private void chat(String session) {
+        if (!ChatArchive.isSuperseded(data, session)) {
+            return;
+        }
+        long bytes = ChatArchive.bytes(data, session);
+        if (!dryRun) {
+            ChatArchive.remove(data, session);
+        }
+        add(session, Kind.CHAT, "chat", bytes);
     }
 
     private @Nullable CrabException collect(String session) {
@@ -117,12 +143,20 @@ public final class GarbageCollector {
             objects(session, manifests, kept);
             snapshots(session, kept);
             sandbox(session, sandbox);
+            if (kept.isEmpty() && FileJournal.read(data.session(session)).isEmpty()) {
+                add(session, Kind.SESSION, session, 0);
+                if (!dryRun) {
+                    CheckpointStore.removeCommits(data, session);
+                    CheckpointStore.removeDirectory(data, session);
+                }
+            }
         }
         return null;
     }
 
     private List<Manifest> kept(String session, ManifestStore manifests) {
-        Timeline timeline = SessionRecords.timeline(session, FileJournal.read(data.session(session)));
+        List<JournalRecord> records = FileJournal.read(data.session(session));
+        Timeline timeline = SessionRecords.timeline(session, records);
         Commit last = timeline == null ? null : timeline.last();
         long committed = last == null ? 0 : last.generation();
         List<Long> candidates = manifests.generations().stream()
@@ -131,8 +165,10 @@ public final class GarbageCollector {
         if (last != null && committed > 0) {
             last.manifest(manifests); // says why it cannot be
         }
-        int from = Math.max(0, candidates.size() - services.keepGenerations());
-        return candidates.subList(from, candidates.size()).stream()
+        Set<Long> pinned = timeline == null
+                ? Set.of()
+                : timeline.generations(Labels.of(records).keySet());
+        return Retention.kept(candidates, services.keepGenerations(), pinned).stream()
                 .map(manifests::read)
                 .toList();
     }
@@ -166,11 +202,14 @@ public final class GarbageCollector {
     }
 
     private void sandbox(String session, String sandbox) {
-        if (services.snapshots().volumes().contains(sandbox)) {
-            add(session, Kind.SANDBOX, sandbox, 0);
-            if (!dryRun) {
-                services.factory().sweep(sandbox);
-                services.snapshots().delete(new Volume(sandbox, Path.of("")));
+        List<String> volumes = services.snapshots().volumes();
+        for (String name : SandboxSlots.of(services, sandbox)) {
+            if (volumes.contains(name)) {
+                add(session, Kind.SANDBOX, name, 0);
+                if (!dryRun) {
+                    services.factory().sweep(name);
+                    SandboxSlots.delete(services, name);
+                }
             }
         }
     }

@@ -87,19 +87,23 @@ final class Retention {
      * kept and not needed by one of those.
      *
      * @param committed the newest committed generation
+     * @param pinned generations that stay in any case
      * @throws CrabException if a manifest that is kept cannot be read: it cannot be told what it needs, so nothing is removed
      */
-    void dropOld(long committed) {
+    void dropOld(long committed, Set<Long> pinned) {
         List<Long> generations = store.manifests().generations().stream()
                 .filter(generation -> generation <= committed)
                 .toList();
-        if (generations.size() <= keep) {
+        List<Long> kept = kept(generations, keep, pinned);
+        if (generations.size() == kept.size()) {
             return;
         }
-        List<Long> kept = generations.subList(generations.size() - keep, generations.size());
         Needed needed = Needed.of(kept.stream().map(store.manifests()::read).toList());
         boolean byName = false;
-        for (long generation : generations.subList(0, generations.size() - keep)) {
+        for (long generation : generations) {
+            if (kept.contains(generation)) {
+                continue;
+            }
             Manifest manifest = null;
             try {
                 manifest = store.manifests().read(generation);
@@ -115,9 +119,39 @@ final class Retention {
             }
         }
         if (byName) {
-            long oldest = kept.get(0);
-            deleteByName(generation -> generation < oldest, needed);
+            long oldest = generations.get(Math.max(0, generations.size() - keep));
+            deleteByName(generation -> generation < oldest && !pinned.contains(generation), needed);
         }
+    }
+
+    /** Those of the generations that stay: the newest few, and the pinned ones. */
+    static List<Long> kept(List<Long> generations, int keep, Set<Long> pinned) {
+        int from = Math.max(0, generations.size() - keep);
+        List<Long> kept = new ArrayList<>();
+        for (int i = 0; i < generations.size(); i++) {
+            if (i >= from || pinned.contains(generations.get(i))) {
+                kept.add(generations.get(i));
+            }
+        }
+        return kept;
+    }
+
+    /**
+     * Removes the generations that a rollback has made void. Safe beside a capture: what comes after the rollback has higher numbers and
+     * needs nothing of them.
+     *
+     * @param committed the generation that the session is back at
+     * @param highest the highest number that was used by then
+     * @throws CrabException if a manifest that is kept cannot be read: it cannot be told what it needs, so nothing is removed
+     */
+    void dropVoid(long committed, long highest) {
+        List<Manifest> kept = store.manifests().generations().stream()
+                .filter(generation -> generation <= committed)
+                .map(store.manifests()::read)
+                .toList();
+        List<String> deleted =
+                deleteByName(generation -> generation > committed && generation <= highest, Needed.of(kept));
+        LOG.debug("session {}: removed what a rollback made void: {}", store.session(), deleted);
     }
 
     /**

@@ -23,6 +23,7 @@ import java.nio.file.LinkOption;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -91,6 +92,45 @@ public record SessionArchive(String session, ObjectNode spec, List<CommittedTurn
         }
         ObjectNode spec = timeline == null ? JsonNodeFactory.instance.objectNode() : timeline.specJson();
         return new SessionArchive(session, spec, List.copyOf(turns), records);
+    }
+
+    /**
+     * Where a session that was branched came from.
+     *
+     * @param session the one that it began as
+     * @param turn the turn of that
+     */
+    public record Origin(String session, long turn) {}
+
+    /** Where this one came from, if it was branched. */
+    public Optional<Origin> origin() {
+        return Optional.ofNullable(Branching.origin(records));
+    }
+
+    /**
+     * What differs between two turns of a session; needs no lock.
+     *
+     * @param from a turn, or 0 for the image as it came
+     * @param to another one, older or newer
+     * @throws CrabException SESSION_UNKNOWN, TURN_UNKNOWN, TURN_NOT_KEPT, JOURNAL_CORRUPT, MANIFEST_CORRUPT, OBJECT_CORRUPT, IO_FAILED
+     */
+    public static TurnDiff diff(DataDirectory data, String session, long from, long to) {
+        return SessionAtRest.diff(data, session, from, to);
+    }
+
+    /**
+     * The committed turns of a session that count, oldest first; needs no lock.
+     *
+     * @throws CrabException SESSION_UNKNOWN, JOURNAL_CORRUPT, FORMAT_UNKNOWN, IO_FAILED
+     */
+    public static List<TurnInfo> turns(DataDirectory data, String session) {
+        SessionAtRest.requireThere(data, session);
+        return TurnList.read(data, session);
+    }
+
+    /** Names for branches of a session that nobody uses: {@code <session>-b1} and so on; NAME_INVALID where its own is too long. */
+    public static List<String> freeNames(DataDirectory data, String session, int count) {
+        return Branching.freeNames(data, session, count);
     }
 
     /** The pid of the living process that has the session open, if one has. */

@@ -1,21 +1,13 @@
 package dev.crab.runtime.session;
 
-import dev.crab.runtime.engine.LostProcesses;
-import dev.crab.runtime.engine.RestoreHook;
-import dev.crab.runtime.engine.RestoreResult;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
-import dev.crab.runtime.inspector.InspectionTarget;
-import dev.crab.runtime.inspector.TurnInspector;
-import dev.crab.runtime.sandbox.SandboxFactory;
-import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
-import dev.crab.runtime.sandbox.SandboxProcesses;
 import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.session.Revival.Alive;
 import dev.crab.runtime.session.SandboxSession.Recovery;
 import dev.crab.runtime.session.SessionRecords.Point;
 import dev.crab.runtime.session.SessionRecords.Timeline;
-import dev.crab.runtime.snapshot.Volume;
 import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.LostProcess;
 import dev.crab.runtime.store.Manifest;
@@ -23,8 +15,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.ExecutorService;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -40,19 +30,21 @@ final class SessionOpening {
     private final String id;
     private final String sandboxId;
     private final @Nullable SandboxSpec requested;
+    private final boolean fresh;
     private final long startedNanos = System.nanoTime();
 
-    private @Nullable RunningSandbox running;
-    private TurnInspector.@Nullable Watch watch;
+    private @Nullable Alive alive;
 
-    SessionOpening(SessionServices services, String id, @Nullable SandboxSpec requested) {
+    /** @param fresh whether it was just made, so that nobody can have left anything of it */
+    SessionOpening(SessionServices services, String id, @Nullable SandboxSpec requested, boolean fresh) {
         this.services = services;
         this.id = id;
         this.sandboxId = services.data().prepare().sandbox(id);
         this.requested = requested;
+        this.fresh = fresh;
     }
 
-    DurableSession open(ExecutorService housekeeping, Consumer<DurableSession> onClose) {
+    DurableSession open(SessionCircle circle) {
         CheckpointStore store = requested == null
                 ? CheckpointStore.openExisting(services.data(), id)
                 : CheckpointStore.open(services.data(), id);
@@ -64,15 +56,14 @@ final class SessionOpening {
                     ? null
                     : RestoreTargets.of(id, recorded, store.manifests(), services.onDamaged());
             if (targets != null) {
-                checkImage(recorded.spec(), targets.newest().manifest());
+                checkImage(services, id, recorded.spec(), targets.newest().manifest());
             }
 
             FaultPoints.reach("open.read");
-            services.factory().sweep(sandboxId);
+            if (!fresh) {
+                SandboxSlots.sweep(services, sandboxId);
+            }
             FaultPoints.reach("open.swept");
-            services.snapshots().recover();
-            // Only its name counts; where it lies is the snapshotter's affair.
-            services.snapshots().delete(new Volume(sandboxId, Path.of("")));
             Retention retention = new Retention(store, services.snapshots(), services.keepGenerations());
             retention.sweepUncommitted(last == null ? 0 : last.generation());
 
@@ -81,26 +72,19 @@ final class SessionOpening {
             if (!opened.skipped.isEmpty()) {
                 recordRollback(store, retention, opened);
             }
-            RunningSandbox sandbox = running();
-            // Whoever uses the sandbox between turns is watched as well: what a process does that begins and ends there
-            // is seen only while calls are.
-            TurnInspector.Watch watching = watch();
-            sandbox.beforeRequests(watching::begin);
-            sandbox.attributes().putAll(opened.timeline.attributes());
-            List<LostProcess> restarted = restartLost(sandbox, opened.manifest);
-            services.engine().attach(sandbox);
+            Alive sandbox = opened.alive;
+            List<LostProcess> restarted = sandbox.takeUp(services, id, opened.timeline.attributes(), opened.manifest);
             FaultPoints.reach("open.ready");
             DurableSession session = new DurableSession(
                     services,
                     store,
                     retention,
                     sandbox,
-                    watching,
                     recovery(store, opened, restarted),
                     opened.timeline,
                     opened.manifest,
-                    housekeeping,
-                    onClose);
+                    circle);
+            session.begin();
             done = true;
             return session;
         } finally {
@@ -134,7 +118,7 @@ final class SessionOpening {
     }
 
     /** Files of one image over another would be a mix that never existed. */
-    private void checkImage(SandboxSpec spec, Manifest manifest) {
+    static void checkImage(SessionServices services, String id, SandboxSpec spec, Manifest manifest) {
         Path image = services.factory().resolve(spec.image());
         if (!image.toString().equals(manifest.image())) {
             throw CrabException.of(
@@ -150,81 +134,31 @@ final class SessionOpening {
      *
      * @param timeline up to the turn that the sandbox is at
      * @param manifest of that turn; null for the image as it came
-     * @param processes how many came back from a dump
-     * @param verifyNanos how long it took to compare it with what was saved
      * @param skipped why newer turns did not come back
      */
-    private record Opened(
-            Timeline timeline, @Nullable Manifest manifest, int processes, long verifyNanos, List<String> skipped) {}
+    private record Opened(Timeline timeline, @Nullable Manifest manifest, Alive alive, List<String> skipped) {}
 
     private Opened start(Timeline timeline) {
-        Volume volume = services.snapshots().createVolume(sandboxId);
-        SandboxFactory.Place place = services.factory().prepare(sandboxId, timeline.spec(), volume);
-        boolean started = false;
-        try (Observation observation = new Observation()) {
-            observation.placed(place.cgroup());
-            running = place.start();
-            started = true;
-            observation.beforeResume(running().processes());
-        } finally {
-            if (!started) {
-                place.close();
-            }
-        }
-        return new Opened(timeline, null, 0, 0, List.of());
+        Alive started = new Revival(services, id, sandboxId).start(timeline.spec());
+        alive = started;
+        return new Opened(timeline, null, started, List.of());
     }
 
     private Opened restore(Timeline timeline, RestoreTargets targets) {
-        RestoreTargets.Restored<RestoreResult> restored = targets.first(manifest -> restore(timeline.spec(), manifest));
-        RestoreResult result = restored.result();
+        RestoreTargets.Restored<Alive> restored = targets.first(manifest -> new Revival(services, id, sandboxId)
+                .park(timeline.spec(), manifest)
+                .resume());
+        Alive result = restored.result();
         Manifest manifest = restored.target().manifest();
-        running = result.sandbox();
+        alive = result;
         LOG.info(
                 "session {}: back at generation {} ({} processes, {} files verified)",
                 id,
                 manifest.generation(),
-                result.processesRestored(),
+                result.processes(),
                 result.filesVerified());
         Point point = restored.target().point();
-        return new Opened(
-                timeline.until(point), manifest, result.processesRestored(), result.verifyNanos(), restored.skipped());
-    }
-
-    private RestoreResult restore(SandboxSpec spec, Manifest manifest) {
-        boolean restored = false;
-        try (Observation observation = new Observation()) {
-            RestoreResult result = services.engine().restore(sandboxId, spec, manifest.checkpoint(), observation);
-            restored = true;
-            return result;
-        } finally {
-            TurnInspector.Watch opened = watch;
-            if (!restored && opened != null) {
-                watch = null;
-                Quietly.all(id, opened::close);
-            }
-        }
-    }
-
-    /** The watch of a sandbox that comes to be. */
-    private final class Observation implements RestoreHook, AutoCloseable {
-        private TurnInspector.@Nullable Expected expected;
-
-        @Override
-        public void placed(Path cgroup) {
-            expected = services.inspector().expect(cgroup);
-        }
-
-        @Override
-        public void beforeResume(SandboxProcesses processes) {
-            watch = Objects.requireNonNull(expected).watch(target(processes));
-        }
-
-        @Override
-        public void close() {
-            if (expected != null) {
-                expected.close();
-            }
-        }
+        return new Opened(timeline.until(point), manifest, result, restored.skipped());
     }
 
     /** The turns that did not come back are void before anything happens in the sandbox, and only then is what is left of them removed. */
@@ -244,68 +178,42 @@ final class SessionOpening {
         retention.sweepUncommitted(to.generation());
     }
 
-    private InspectionTarget target(SandboxProcesses processes) {
-        return new InspectionTarget(
-                sandboxId,
-                processes.cgroup(),
-                processes.initPid(),
-                processes.volume().upper(),
-                processes.lower(),
-                processes.volume().scratch());
-    }
-
-    private List<LostProcess> restartLost(RunningSandbox sandbox, @Nullable Manifest manifest) {
-        return manifest == null || services.onLost() == LostPolicy.REPORT
-                ? List.of()
-                : LostProcesses.restart(id, sandbox, manifest.lostProcesses());
-    }
-
     private Recovery recovery(CheckpointStore store, Opened opened, List<LostProcess> restarted) {
-        Commit last = opened.timeline.last();
+        List<String> skipped = new ArrayList<>(opened.skipped);
+        // Whoever was told so and has not committed a turn since may be gone, with all that he made of it.
+        skipped.addAll(SessionRecords.lastReasons(store.journal().recovered()));
+        return recovery(id, opened.timeline.last(), opened.manifest, opened.alive, restarted, skipped, startedNanos);
+    }
+
+    /**
+     * What is to be told of a sandbox that runs again.
+     *
+     * @param last the turn that it is at; null for the image as it came
+     * @param skipped why newer turns did not come back
+     */
+    static Recovery recovery(
+            String id,
+            @Nullable Commit last,
+            @Nullable Manifest manifest,
+            Alive alive,
+            List<LostProcess> restarted,
+            List<String> skipped,
+            long startedNanos) {
         if (last == null) {
             return new Recovery.Fresh();
         }
-        Manifest manifest = opened.manifest;
         List<String> lost = manifest == null ? List.of() : manifest.lost();
         if (!lost.isEmpty()) {
             LOG.warn("session {}: not restored, because it could not be captured: {}", id, lost);
         }
         long millis = (System.nanoTime() - startedNanos) / 1_000_000;
         List<String> again = restarted.stream().map(LostProcess::describe).toList();
-        // Whoever was told so and has not committed a turn since may be gone, with all that he made of it.
-        List<String> skipped = new ArrayList<>(opened.skipped);
-        skipped.addAll(SessionRecords.lastReasons(store.journal().recovered()));
-        return new Recovery.Restored(last, opened.processes, millis, opened.verifyNanos, lost, again, skipped);
-    }
-
-    private RunningSandbox running() {
-        if (running == null) {
-            throw new IllegalStateException("no sandbox");
-        }
-        return running;
-    }
-
-    private TurnInspector.Watch watch() {
-        if (watch == null) {
-            throw CrabException.of(
-                    ErrorCode.INTERNAL,
-                    "session " + id + " cannot be opened",
-                    "the restore did not say when to watch",
-                    "report this as a fault of Crab");
-        }
-        return watch;
+        return new Recovery.Restored(last, alive.processes(), millis, alive.verifyNanos(), lost, again, skipped);
     }
 
     /** Behind a failure; must not hide it. */
     private void takeBack(CheckpointStore store) {
-        TurnInspector.Watch opened = watch;
-        RunningSandbox started = running;
-        Quietly.all(
-                id,
-                opened == null ? () -> {} : opened::close,
-                () -> services.engine().detach(sandboxId),
-                started == null ? () -> {} : started::close,
-                () -> services.snapshots().delete(new Volume(sandboxId, Path.of(""))),
-                store::close);
+        Alive started = alive;
+        Quietly.all(id, started == null ? () -> {} : () -> started.end(services), store::close);
     }
 }

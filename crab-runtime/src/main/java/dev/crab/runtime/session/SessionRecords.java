@@ -14,7 +14,9 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** The runtime's own kinds of journal records, {@code session}, {@code commit} and {@code rollback}, to JSON and back. */
@@ -24,6 +26,9 @@ final class SessionRecords {
 
     /** The commits after a turn are void from here on. */
     static final String ROLLBACK = "rollback";
+
+    /** Field of a rollback: somebody wanted it. */
+    static final String ASKED = "asked";
 
     /** Of the content of these kinds. */
     static final int VERSION = 1;
@@ -50,10 +55,23 @@ final class SessionRecords {
             return points.isEmpty() ? Map.of() : points.get(points.size() - 1).attributes();
         }
 
+        /** The generations of these turns. */
+        Set<Long> generations(Set<Long> turns) {
+            return points.stream()
+                    .map(Point::commit)
+                    .filter(commit -> turns.contains(commit.turn()))
+                    .map(Commit::generation)
+                    .collect(Collectors.toSet());
+        }
+
         /** The same, up to that point. */
         Timeline until(Point point) {
-            return new Timeline(
-                    spec, specJson, List.copyOf(points.subList(0, points.indexOf(point) + 1)), highestGeneration);
+            return until(point.commit().turn());
+        }
+
+        /** The same, up to that turn; 0: to before the first. */
+        Timeline until(long turn) {
+            return new Timeline(spec, specJson, List.copyOf(points.subList(0, (int) turn)), highestGeneration);
         }
     }
 
@@ -106,6 +124,11 @@ final class SessionRecords {
         return commits;
     }
 
+    /** The record of a turn that counts. */
+    static JournalRecord commitOf(List<JournalRecord> records, long turn) {
+        return commits(records).get((int) turn - 1);
+    }
+
     /** Why the turns after the last one are void, by the newest rollback, if no commit came after it; else none. */
     static List<String> lastReasons(List<JournalRecord> records) {
         List<String> reasons = new ArrayList<>();
@@ -118,15 +141,44 @@ final class SessionRecords {
         return List.copyOf(reasons);
     }
 
-    /** That the turns after one are void, and why. */
+    /** That the turns after one are void because their checkpoints are damaged, and why. */
     static ObjectNode rollback(Commit to, List<String> reasons, long atMillis) {
-        ObjectNode body = JsonNodeFactory.instance.objectNode();
-        body.put("version", VERSION)
-                .put("turn", to.turn())
-                .put("generation", to.generation())
-                .put("at", atMillis);
+        ObjectNode body = rollback(to.turn(), to.generation(), atMillis);
         reasons.forEach(body.putArray("reasons")::add);
         return body;
+    }
+
+    /** That the turns after one are void because somebody wanted to go back to it: then nothing that came of them counts. */
+    static ObjectNode asked(long turn, long generation, String note, long atMillis) {
+        return rollback(turn, generation, atMillis).put(ASKED, true).put("note", note);
+    }
+
+    private static ObjectNode rollback(long turn, long generation, long atMillis) {
+        ObjectNode body = JsonNodeFactory.instance.objectNode();
+        return body.put("version", VERSION)
+                .put("turn", turn)
+                .put("generation", generation)
+                .put("at", atMillis);
+    }
+
+    /** The turn that a rollback or a label names. */
+    static long turn(JournalRecord entry) {
+        checkVersion(entry);
+        return number(entry, entry.body(), "turn");
+    }
+
+    /** The first record of a session that began where another one was. */
+    static ObjectNode branch(JournalRecord opening, String session, String parent, long turn) {
+        ObjectNode body = opening.body().deepCopy();
+        body.put("session", session);
+        body.set("spec", branchSpec(object(opening, body, "spec"), session));
+        body.putObject("branch").put("session", parent).put("turn", turn);
+        return body;
+    }
+
+    /** What the sandbox of a branch is like: as that of its parent, but for its host name. */
+    static ObjectNode branchSpec(ObjectNode spec, String session) {
+        return spec.deepCopy().put("hostname", CloneHygiene.hostName(session));
     }
 
     static ObjectNode opening(String session, SandboxSpec spec) {

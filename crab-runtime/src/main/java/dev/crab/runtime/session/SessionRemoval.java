@@ -1,7 +1,6 @@
 package dev.crab.runtime.session;
 
 import dev.crab.runtime.snapshot.Snapshot;
-import dev.crab.runtime.snapshot.Volume;
 import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.DataDirectory;
 import dev.crab.runtime.store.FileObjectStore;
@@ -34,8 +33,7 @@ final class SessionRemoval {
         String sandboxId = data.prepare().sandbox(id);
         StoreLock lock = StoreLock.acquire(data.lock(id), id);
         try (lock) {
-            services.factory().sweep(sandboxId);
-            services.snapshots().recover();
+            SandboxSlots.sweep(services, sandboxId);
             CheckpointStore.removeCommits(data, id);
             FileObjectStore objects = new FileObjectStore(data);
             objects.list(Names.prefix(id)).forEach(objects::delete);
@@ -45,7 +43,6 @@ final class SessionRemoval {
                     services.snapshots().delete(new Snapshot(snapshot, Path.of("")));
                 }
             }
-            services.snapshots().delete(new Volume(sandboxId, Path.of("")));
             CheckpointStore.removeDirectory(data, id);
         }
     }
@@ -63,7 +60,7 @@ final class SessionRemoval {
         String sandboxId = data.prepare().sandbox(id);
         StoreLock lock = StoreLock.acquire(data.lock(id), id);
         try (lock) {
-            services.factory().sweep(sandboxId);
+            SandboxSlots.stop(services, sandboxId);
         }
     }
 }

@@ -18,6 +18,7 @@ import dev.crab.runtime.store.DataDirectory;
  * @param onLost what a restore does about processes that could not be captured
  * @param onDamaged what to do where the newest checkpoint does not come back
  * @param keepGenerations how many of the newest generations stay, from 1
+ * @param standby how many sandboxes are restored ahead
  */
 public record SessionServices(
         DataDirectory data,
@@ -28,4 +29,5 @@ public record SessionServices(
         UncapturedPolicy onUncaptured,
         LostPolicy onLost,
         DamagePolicy onDamaged,
-        int keepGenerations) {}
+        int keepGenerations,
+        StandbyPolicy standby) {}

@@ -16,6 +16,7 @@ import dev.crab.runtime.inspector.TurnInspector;
 import dev.crab.runtime.sandbox.SandboxFactory;
 import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
 import dev.crab.runtime.session.SessionRecords.Details;
+import dev.crab.runtime.session.SessionRecords.Point;
 import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.store.CheckpointImage;
 import dev.crab.runtime.store.CheckpointStore;
@@ -57,7 +58,8 @@ final class TurnCommitter {
     private final Retention retention;
     private final RunningSandbox sandbox;
     private final TurnInspector.Watch watch;
-    private final ObjectNode spec;
+    private final Timeline begin;
+    private final List<Point> points;
 
     private volatile @Nullable Commit last;
 
@@ -81,7 +83,8 @@ final class TurnCommitter {
         this.retention = retention;
         this.sandbox = sandbox;
         this.watch = watch;
-        this.spec = timeline.specJson();
+        this.begin = timeline;
+        this.points = new ArrayList<>(timeline.points());
         this.last = timeline.last();
         this.lastImage = manifest == null ? null : manifest.checkpoint();
         this.lastLost = manifest == null ? List.of() : manifest.lost();
@@ -92,6 +95,11 @@ final class TurnCommitter {
     @Nullable
     Commit lastCommit() {
         return last;
+    }
+
+    /** The turns that count by now. Numbers of generations that failed attempts have used up count as used. */
+    Timeline timeline() {
+        return new Timeline(begin.spec(), begin.specJson(), List.copyOf(points), nextGeneration - 1);
     }
 
     /** What one attempt has come to so far. */
@@ -299,6 +307,7 @@ final class TurnCommitter {
         attempt.recorded = true;
         last = commit;
         lastAttributes = attempt.attributes;
+        points.add(new Point(commit, attempt.attributes));
         FaultPoints.reach("commit.recorded");
         return appended.bytes();
     }
@@ -315,7 +324,7 @@ final class TurnCommitter {
                         .map(reason -> new Manifest.Reason(
                                 reason.rule(), reason.effect().name(), reason.evidence()))
                         .toList(),
-                spec,
+                begin.specJson(),
                 sandbox.processes().lower().toString(),
                 image,
                 attempt.attributes,

@@ -97,15 +97,24 @@ public final class BtrfsSnapshotter implements Snapshotter {
 
     @Override
     public Snapshot snapshot(Volume volume, String id) {
+        return snapshotOf(volume(volume.id()).directory(), "volume " + volume.id(), id);
+    }
+
+    @Override
+    public Snapshot copy(Snapshot from, String id, String by) {
+        return snapshotOf(find(from.id()).directory(), "snapshot " + from.id(), id);
+    }
+
+    private Snapshot snapshotOf(Path source, String what, String id) {
         Snapshot snapshot = snapshotOf(id);
         home.ensureRoom(RESERVE);
         try {
-            Btrfs.snapshot(volume(volume.id()).directory(), snapshots, id, true);
+            Btrfs.snapshot(source, snapshots, id, true);
             return snapshot;
         } catch (FileAlreadyExistsException e) {
             throw SnapshotNames.taken("snapshot " + id, e);
         } catch (IOException e) {
-            throw CrabException.io("snapshot " + id + " of volume " + volume.id() + " cannot be taken", e);
+            throw CrabException.io("snapshot " + id + " of " + what + " cannot be taken", e);
         }
     }
 

@@ -30,6 +30,20 @@ public interface Snapshotter extends AutoCloseable {
      */
     Snapshot snapshot(Volume volume, String id);
 
+    /**
+     * Makes a snapshot of a snapshot: the same state under another id, which stays when the first is deleted.
+     *
+     * @param by id for a volume that may come and go meanwhile
+     */
+    default Snapshot copy(Snapshot from, String id, String by) {
+        Volume volume = createVolume(by, from);
+        try {
+            return snapshot(volume, id);
+        } finally {
+            delete(volume);
+        }
+    }
+
     /** Returns once the snapshot would survive a power cut. */
     void makeDurable(Snapshot snapshot);
 

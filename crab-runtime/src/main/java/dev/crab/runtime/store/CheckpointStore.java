@@ -26,7 +26,7 @@ public final class CheckpointStore implements AutoCloseable {
 
     private static final int ATTEMPTS = 100;
 
-    private static final String MANIFESTS = "manifests";
+    static final String MANIFESTS = "manifests";
     private static final Logger LOG = LoggerFactory.getLogger(CheckpointStore.class);
 
     private final String session;
@@ -131,8 +131,25 @@ public final class CheckpointStore implements AutoCloseable {
      * @throws CrabException IO_FAILED
      */
     public static void removeDirectory(DataDirectory data, String session) {
-        Path directory = data.session(session);
-        Path lock = data.lock(session);
+        removeDirectory(data.session(session), data.lock(session), session);
+    }
+
+    /**
+     * Removes the chat of a session that was opened without a sandbox. The caller holds its lock.
+     *
+     * @throws CrabException IO_FAILED
+     */
+    public static void removeChat(DataDirectory data, String session) {
+        Path directory = data.chat(session);
+        try {
+            FileJournal.remove(directory);
+        } catch (IOException e) {
+            throw CrabException.io("the chat of session " + session + " cannot be removed", e);
+        }
+        removeDirectory(directory, directory.resolve("lock"), session);
+    }
+
+    private static void removeDirectory(Path directory, Path lock, String session) {
         try {
             List<Path> entries = new ArrayList<>();
             try (DirectoryStream<Path> all = Files.newDirectoryStream(directory, entry -> !entry.equals(lock))) {

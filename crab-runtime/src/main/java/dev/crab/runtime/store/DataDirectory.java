@@ -131,8 +131,17 @@ public record DataDirectory(Path root) {
 
     /** Names of all sessions, sorted; empty if there is no data directory yet. What is no session is passed over. */
     public List<String> sessions() {
+        return names("sessions");
+    }
+
+    /** As {@link #sessions}, of those that were opened where there could be no sandbox. */
+    public List<String> chats() {
+        return names("chats");
+    }
+
+    private List<String> names(String kind) {
         List<String> names = new ArrayList<>();
-        try (DirectoryStream<Path> entries = Files.newDirectoryStream(root.resolve("sessions"))) {
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(root.resolve(kind))) {
             for (Path entry : entries) {
                 String name = String.valueOf(entry.getFileName());
                 if (Names.isSession(name) && Files.isDirectory(entry, LinkOption.NOFOLLOW_LINKS)) {

@@ -5,7 +5,9 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.os.OwnFiles;
+import java.io.BufferedOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -31,6 +33,11 @@ import org.slf4j.LoggerFactory;
  * <p>Files are written by {@link RandomAccessFile}, whose operations an interrupt does not break off.
  */
 public final class FileJournal implements Journal, AutoCloseable {
+    /** What its file is called. */
+    static final String NAME = "journal";
+
+    private static final String DURABLE = "journal.durable";
+
     private static final Logger LOG = LoggerFactory.getLogger(FileJournal.class);
 
     private final Path path;
@@ -62,8 +69,8 @@ public final class FileJournal implements Journal, AutoCloseable {
      * @throws CrabException JOURNAL_CORRUPT naming file and offset; FORMAT_UNKNOWN; DISK_FULL or IO_FAILED
      */
     public static FileJournal open(Path directory) {
-        Path journal = directory.resolve("journal");
-        Path durableFile = directory.resolve("journal.durable");
+        Path journal = directory.resolve(NAME);
+        Path durableFile = directory.resolve(DURABLE);
         JournalReader content = JournalReader.read(journal, durableFile);
         try {
             if (content == null) {
@@ -90,8 +97,7 @@ public final class FileJournal implements Journal, AutoCloseable {
     public static List<JournalRecord> read(Path directory) {
         for (int attempt = 1; ; attempt++) {
             try {
-                JournalReader content =
-                        JournalReader.read(directory.resolve("journal"), directory.resolve("journal.durable"));
+                JournalReader content = JournalReader.read(directory.resolve(NAME), directory.resolve(DURABLE));
                 return content == null ? List.of() : content.records();
             } catch (CrabException e) {
                 // Beside a living owner the side file may be caught in the middle of being overwritten: that passes,
@@ -108,7 +114,7 @@ public final class FileJournal implements Journal, AutoCloseable {
      * it. Broken off anywhere, it leaves a journal that can be read, or none.
      */
     static void remove(Path directory) throws IOException {
-        Path durableFile = directory.resolve("journal.durable");
+        Path durableFile = directory.resolve(DURABLE);
         if (Files.isRegularFile(durableFile, LinkOption.NOFOLLOW_LINKS)) {
             // In place: on a full disk, there may be no room for anything else.
             try (RandomAccessFile note = new RandomAccessFile(durableFile.toFile(), "rw")) {
@@ -118,7 +124,7 @@ public final class FileJournal implements Journal, AutoCloseable {
                 LOG.debug("{}: not set back before its journal goes", durableFile, e);
             }
         }
-        OwnFiles.remove(directory.resolve("journal"));
+        OwnFiles.remove(directory.resolve(NAME));
         DurableFiles.sync(directory);
         OwnFiles.remove(durableFile);
     }
@@ -135,6 +141,24 @@ public final class FileJournal implements Journal, AutoCloseable {
         }
         FaultPoints.reach("journal.headed");
         DurableFiles.sync(directory);
+    }
+
+    /** Makes a journal that holds records from the start; it appears in one step, whole. */
+    static void create(Path directory, List<JournalRecord> records) throws IOException {
+        byte[] nothing = JournalFormat.durable(0);
+        DurableFiles.replace(directory.resolve(DURABLE), out -> out.write(nothing), () -> {});
+        DurableFiles.replace(
+                directory.resolve(NAME),
+                raw -> {
+                    OutputStream out = new BufferedOutputStream(raw, 1 << 16);
+                    out.write(JournalFormat.header());
+                    for (JournalRecord entry : records) {
+                        out.write(JournalFormat.frame(
+                                entry.sequence(), 0, JournalFormat.payload(entry.kind(), entry.body())));
+                    }
+                    out.flush();
+                },
+                () -> {});
     }
 
     private static FileJournal openForAppend(Path journal, Path durableFile, JournalReader content) throws IOException {

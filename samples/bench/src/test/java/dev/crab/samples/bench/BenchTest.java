@@ -30,6 +30,19 @@ class BenchTest {
     }
 
     @Test
+    void overhead_asJson_hasEverySeries() throws Exception {
+        int status = run("overhead", "--runs", "2", "--warm-up", "1", "--latency", "1", "--json");
+
+        assertThat(status).as(err.toString(StandardCharsets.UTF_8)).isZero();
+        JsonNode report = new ObjectMapper().readTree(out.toByteArray());
+        assertThat(report.path("series")).hasSize(7);
+        assertThat(report.path("series").path(6).path("runs").asInt()).isEqualTo(4);
+        // A call of a chat waits for its start, response and end; one of an agent for its response and result.
+        assertThat(report.path("notes").path(0).asText()).contains("agent with tools: of", " 2.2 flushes");
+        assertThat(report.path("notes").path(1).asText()).contains("chat: of", " 3.0 flushes");
+    }
+
+    @Test
     void bench_withoutAName_showsTheNames() {
         assertThat(run()).isEqualTo(2);
         assertThat(err.toString(StandardCharsets.UTF_8)).contains("capture", "restore");

@@ -130,8 +130,11 @@ final class AgentRows {
                                         .subAgents(alpha(stage))
                                         .maxIterations(2)
                                         .build())),
-                row(
+                new Row(
                         "agents-parallel",
+                        both(),
+                        false,
+                        false,
                         1,
                         (stage, outcome) -> invoke(
                                 outcome,

@@ -10,9 +10,11 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -97,6 +99,8 @@ final class Matrix {
             if (killed.status() != 137) {
                 return problems("it was not killed", killed, work, stub.close(session));
             }
+            List<String> first = executions(work);
+            Set<String> settled = sessions.settled(session, row.sessions());
             Life second = live(row, session, work, null);
             JsonNode outcome = second.outcome();
             List<String> faults = stub.close(session);
@@ -110,7 +114,9 @@ final class Matrix {
                     differences.add(name + " is " + outcome.path(name) + ", without a kill " + wanted.path(name));
                 }
             }
-            differences.addAll(repeated(uncrashed, executions(work)));
+            List<String> all = executions(work);
+            differences.addAll(repeated(tools(uncrashed), tools(all)));
+            differences.addAll(settledRanAgain(settled, all.subList(first.size(), all.size())));
             return differences;
         } finally {
             sessions.remove(session, row.sessions());
@@ -131,6 +137,29 @@ final class Matrix {
                 .filter(tool -> !crashed.contains(tool))
                 .forEach(tool -> problems.add(tool + " never ran"));
         return problems;
+    }
+
+    /** Only what belongs to the turn that was not committed may run again, and that once. */
+    private static List<String> settledRanAgain(Set<String> settled, List<String> second) {
+        List<String> problems = new ArrayList<>();
+        Set<String> ran = new HashSet<>();
+        for (String execution : second) {
+            String key = execution.substring(execution.indexOf('\t') + 1);
+            if (settled.contains(key)) {
+                problems.add(execution + " ran again, and its result was committed");
+            }
+            if (execution.indexOf('\t') >= 0 && !ran.add(key)) {
+                problems.add(execution + " ran twice after the kill");
+            }
+        }
+        return problems;
+    }
+
+    /** Executions without the keys of their calls. */
+    private static List<String> tools(List<String> executions) {
+        return executions.stream()
+                .map(execution -> execution.split("\t", -1)[0])
+                .toList();
     }
 
     private static Map<String, Long> count(List<String> lines) {

@@ -6,6 +6,7 @@ import dev.crab.langchain4j.Crab;
 import dev.crab.langchain4j.CrabOptions;
 import dev.crab.langchain4j.CrabSession;
 import dev.crab.langchain4j.OnUnknown;
+import dev.crab.runtime.CrabRuntime;
 import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.sandbox.SandboxImage;
 import dev.crab.runtime.sandbox.SandboxSpec;
@@ -55,11 +56,12 @@ final class RowAgent {
             for (int i = 1; i <= row.sessions(); i++) {
                 CrabSession run = Crab.run(stage.session(i));
                 runs.add(run);
-                run.prepare(sandbox -> sandbox.exec("mkdir -p /srv"));
+                run.prepare(sandbox -> sandbox.exec(Tools.COUNTER));
             }
             row.work().run(stage, outcome);
             for (int i = 1; i <= row.sessions(); i++) {
                 outcome.put("sandbox " + i, stage.tools(i).run("cd /srv && for f in *; do echo $f $(cat $f); done"));
+                outcome.put("process memory " + i, stage.tools(i).count("?"));
             }
             outcome.set("memory", memories(stage.work()));
             runs.forEach(CrabSession::complete);
@@ -68,6 +70,16 @@ final class RowAgent {
             runs.forEach(CrabSession::close);
         }
         Crab.close();
+        if (row.steady()) {
+            // From the store and not from reports: a call that failed may have left a commit under way.
+            try (CrabRuntime runtime = CrabRuntime.builder().build()) {
+                for (int i = 1; i <= row.sessions(); i++) {
+                    outcome.put(
+                            "turns " + i,
+                            runtime.archive(stage.session(i)).turns().size());
+                }
+            }
+        }
         events.emit("points", points);
         events.emit("outcome", outcome);
         System.exit(0);

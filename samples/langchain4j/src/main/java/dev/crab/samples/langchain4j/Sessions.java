@@ -1,12 +1,16 @@
 package dev.crab.samples.langchain4j;
 
 import dev.crab.runtime.CrabRuntime;
+import dev.crab.runtime.session.SessionArchive;
+import dev.crab.runtime.store.JournalRecord;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** Names of sessions that no other program uses, and their removal. Thread-safe. */
+/** Names of sessions that no other program uses, what is settled in them, and their removal. Thread-safe. */
 final class Sessions implements AutoCloseable {
     private final String prefix =
             "prove-lc-" + Long.toString(ProcessHandle.current().pid(), 36) + "-"
@@ -21,22 +25,47 @@ final class Sessions implements AutoCloseable {
         return name;
     }
 
-    /** Removes what a row made under that name. */
-    synchronized void remove(String name, int sessions) {
-        if (!present.remove(name)) {
-            return;
-        }
+    private CrabRuntime runtime() {
         CrabRuntime current = runtime;
         if (current == null) {
             current = CrabRuntime.builder().build();
             runtime = current;
         }
-        Set<String> known = Set.copyOf(current.sessions());
-        for (int i = 1; i <= sessions; i++) {
-            String one = i == 1 ? name : name + "-" + i;
-            if (known.contains(one)) {
-                current.delete(one);
+        return current;
+    }
+
+    private static List<String> names(CrabRuntime runtime, String name, int sessions) {
+        Set<String> known = Set.copyOf(runtime.sessions());
+        return IntStream.rangeClosed(1, sessions)
+                .mapToObj(i -> i == 1 ? name : name + "-" + i)
+                .filter(known::contains)
+                .toList();
+    }
+
+    /** Keys of the tool calls that must not run again: their results are recorded, and outside or part of a commit. */
+    synchronized Set<String> settled(String name, int sessions) {
+        Set<String> settled = new HashSet<>();
+        for (String one : names(runtime(), name, sessions)) {
+            SessionArchive archive = runtime().archive(one);
+            long watermark = -1;
+            for (SessionArchive.CommittedTurn turn : archive.turns()) {
+                watermark = turn.commit().position().path("watermark").asLong(-1);
             }
+            for (JournalRecord entry : archive.records()) {
+                boolean stands =
+                        entry.sequence() <= watermark || entry.body().path("external").asBoolean();
+                if (entry.kind().equals("result") && stands) {
+                    settled.add(entry.body().path("tool").asText());
+                }
+            }
+        }
+        return settled;
+    }
+
+    /** Removes what a row made under that name. */
+    synchronized void remove(String name, int sessions) {
+        if (present.remove(name)) {
+            names(runtime(), name, sessions).forEach(runtime()::delete);
         }
     }
 

@@ -18,6 +18,14 @@ import java.util.List;
 
 /** Tools whose effects can be counted in the sandbox, and which note on the host every time they really run. */
 final class Tools {
+    /** A process that counts in its memory only: a plus adds one, and whatever it reads it answers with the count. */
+    static final String COUNTER = """
+            mkdir -p /srv /opt/count && cd /opt/count && mkfifo in out && touch lock
+            setsid bash -c 'exec 3<>in; n=0
+            while read line <&3; do if [ "$line" = + ]; then n=$((n+1)); fi; echo $n > out; done' \
+                > /dev/null 2>&1 < /dev/null &
+            """;
+
     private final Sandbox sandbox;
     private final Path executions;
 
@@ -34,37 +42,50 @@ final class Tools {
         }
     }
 
+    /** Notes that a tool really runs, and which call it is. */
+    private void note(String tool) {
+        note(executions, tool + "\t" + Crab.idempotencyKey().orElse("none"));
+    }
+
+    private String add(String line) {
+        count("+");
+        return run("echo " + line + " >> /srv/log-" + line + "; wc -l < /srv/log-" + line);
+    }
+
+    /** Tells the process that counts, which answers. */
+    String count(String what) {
+        return run("cd /opt/count && flock lock bash -c 'echo " + what + " > in; read n < out; echo $n'");
+    }
+
     @Tool("Appends a line to the log of that name")
     String append(String line) {
-        note(executions, "append " + line);
-        return run("echo " + line + " >> /srv/log-" + line + "; wc -l < /srv/log-" + line);
+        note("append " + line);
+        return add(line);
     }
 
     @Tool(value = "Appends, and that is the answer", returnBehavior = ReturnBehavior.IMMEDIATE)
     String finish(String line) {
-        note(executions, "finish " + line);
-        return "finished " + run("echo " + line + " >> /srv/log-" + line + "; wc -l < /srv/log-" + line);
+        note("finish " + line);
+        return "finished " + add(line);
     }
 
     @Tool("Changes a file and fails")
     String fail(String line) {
-        note(executions, "fail " + line);
-        run("echo " + line + " >> /srv/log-" + line);
+        note("fail " + line);
+        add(line);
         throw new IllegalStateException("no luck with " + line);
     }
 
     @Tool("Appends and shows a picture of it")
     List<Content> draw(String line) {
-        note(executions, "draw " + line);
-        return List.of(
-                TextContent.from(run("echo " + line + " >> /srv/log-" + line + "; wc -l < /srv/log-" + line)),
-                ImageContent.from("aGVsbG8=", "image/png"));
+        note("draw " + line);
+        return List.of(TextContent.from(add(line)), ImageContent.from("aGVsbG8=", "image/png"));
     }
 
     @Tool("Sends a mail")
     @ExternalEffect(onUnknown = OnUnknown.RETRY)
     String mail(String text) {
-        note(executions, "mail " + text);
+        note("mail " + text);
         note(
                 executions.resolveSibling("mails"),
                 text + " " + Crab.idempotencyKey().orElse("none"));

@@ -1,0 +1,65 @@
+package dev.crab.langchain4j;
+
+import dev.crab.overlap.OutsideEffect;
+import dev.crab.overlap.RolledBack;
+import dev.crab.runtime.session.SandboxSession.Recovery;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** What the model is told with a tool's result about where its sandbox is. */
+final class Notices {
+    private Notices() {}
+
+    /** After an opening; null if all is as it was. */
+    static @Nullable String of(Recovery recovery) {
+        if (!(recovery instanceof Recovery.Restored restored)) {
+            return null;
+        }
+        List<String> facts = new ArrayList<>();
+        if (!restored.skipped().isEmpty()) {
+            facts.add("It is back at turn " + restored.commit().turn()
+                    + ", because later checkpoints were damaged: what was done after that turn is undone.");
+        }
+        if (!restored.lost().isEmpty()) {
+            facts.add("Not restored, because it could not be captured: " + String.join(", ", restored.lost()));
+        }
+        if (!restored.restarted().isEmpty()) {
+            facts.add("Of these, started again without what they had in memory: "
+                    + String.join(", ", restored.restarted()));
+        }
+        return facts.isEmpty() ? null : "\n[The sandbox was restored. " + String.join(" ", facts) + "]";
+    }
+
+    /** After one that the model wanted itself. */
+    static String wentBack(RolledBack back, String why) {
+        StringBuilder text = new StringBuilder(
+                        "[You went back to an earlier point: the sandbox and this conversation are as they were then. ")
+                .append("What you tried from here before, and why it failed: ")
+                .append(why)
+                .append(" Do not try it again.");
+        outside(text, back);
+        return text.append(']').toString();
+    }
+
+    /** After a rollback. */
+    static String rolledBack(RolledBack back, String note) {
+        StringBuilder text = new StringBuilder("\n[The sandbox and this conversation went back to turn ")
+                .append(back.rollback().turn())
+                .append(": what was done after it is undone.");
+        if (!note.isEmpty()) {
+            text.append(" Why: ").append(note).append('.');
+        }
+        outside(text, back);
+        return text.append(']').toString();
+    }
+
+    private static void outside(StringBuilder text, RolledBack back) {
+        if (!back.outside().isEmpty()) {
+            text.append(" Done outside the sandbox since, and not undone: ")
+                    .append(back.outside().stream().map(OutsideEffect::tool).collect(Collectors.joining(", ")))
+                    .append('.');
+        }
+    }
+}

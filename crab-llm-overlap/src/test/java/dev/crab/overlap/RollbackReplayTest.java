@@ -1,0 +1,190 @@
+package dev.crab.overlap;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What of the chat is true after somebody wanted to go back, in the same process and in one that opens the session later. */
+class RollbackReplayTest {
+    @TempDir
+    Path directory;
+
+    private JournalSession session;
+    private TurnCoordinator turns;
+
+    @BeforeEach
+    void open() {
+        session = new JournalSession(directory);
+        turns = TurnCoordinator.builder(session).build();
+    }
+
+    @AfterEach
+    void close() {
+        turns.close();
+        session.close();
+    }
+
+    private void reopen(boolean crashed) {
+        if (crashed) {
+            session.close();
+            open();
+        }
+    }
+
+    private InvocationReplay begin(String call) {
+        return turns.replay().begin(call, "memory", null, text("memory before " + call));
+    }
+
+    private static ObjectNode text(String text) {
+        return SessionReplay.node().put("text", text);
+    }
+
+    private static void respond(InvocationReplay invocation, String request, String text) {
+        assertThat(invocation.nextResponse(request)).isEmpty();
+        invocation.responded(request, text(text));
+    }
+
+    /** A response, a tool and the commit of the turn. */
+    private void turn(InvocationReplay invocation, int number, ToolEffect effect) {
+        respond(invocation, "r" + number, "response " + number);
+        String tool = "t" + number;
+        ToolAnswer answer = invocation.tool("id", tool, "{}", effect);
+        assertThat(answer).isInstanceOf(ToolAnswer.Run.class);
+        turns.toolStarts(tool, effect);
+        if (effect == ToolEffect.EXTERNAL) {
+            invocation.begun(answer.toolKey(), tool);
+        }
+        invocation.finished(answer.toolKey(), tool, effect, false, text("result " + number));
+        turns.toolEnded();
+        turns.settle(SessionReplay.node(), () -> {});
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void callWithoutAnAnswerThen_goesOnFromThatTurn_andTheModelIsAskedAnew(boolean crashed) {
+        InvocationReplay call = begin("call");
+        turn(call, 1, ToolEffect.SANDBOX);
+        turn(call, 2, ToolEffect.SANDBOX);
+        turn(call, 3, ToolEffect.EXTERNAL);
+        respond(call, "r4", "answer");
+        call.end();
+
+        RolledBack back = turns.rollbackTo(1, "");
+        reopen(crashed);
+
+        assertThat(back.outside()).containsExactly(new OutsideEffect("t3", text("result 3")));
+        InvocationReplay again = begin("call");
+        assertThat(again.isResumed()).isTrue();
+        assertThat(again.nextResponse("r1")).contains(text("response 1"));
+        assertThat(again.tool("id", "t1", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Recorded.class);
+        assertThat(again.nextResponse("r2")).as("what came of turn 1").isEmpty();
+        again.responded("r2", text("another response 2"));
+        assertThat(again.tool("id", "t2", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Run.class);
+        assertThat(again.tool("id", "t3", "{}", ToolEffect.EXTERNAL))
+                .as("a decision of its own, not the one that is void")
+                .isInstanceOf(ToolAnswer.Run.class);
+        assertThat(turns.rollbackTo(1, "").outside()).as("is told once").isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void callThatHadItsAnswer_keepsIt_andTheMemoryIsThatBeforeTheNextCall(boolean crashed) {
+        InvocationReplay first = begin("first");
+        turn(first, 1, ToolEffect.SANDBOX);
+        respond(first, "r2", "first answer");
+        first.end();
+        InvocationReplay second = begin("second");
+        turn(second, 2, ToolEffect.SANDBOX);
+        respond(second, "r3", "second answer");
+        second.end();
+        begin("third");
+
+        turns.rollbackTo(1, "");
+        reopen(crashed);
+
+        assertThat(turns.replay().putBack("memory")).contains(text("memory before second"));
+        assertThat(turns.replay().putBack("another")).isEmpty();
+        InvocationReplay next = begin("fourth");
+        assertThat(next.isResumed()).isFalse();
+        assertThat(next.leftBehind()).as("the first had its answer").isEmpty();
+        assertThat(turns.replay().putBack("memory")).as("put back once").isEmpty();
+    }
+
+    @Test
+    void otherCallThan_theOneWithoutAnAnswer_leavesItBehindAsItWasThen() {
+        InvocationReplay call = begin("call");
+        turn(call, 1, ToolEffect.SANDBOX);
+        turn(call, 2, ToolEffect.SANDBOX);
+
+        turns.rollbackTo(1, "");
+
+        InvocationReplay other = begin("other");
+        assertThat(other.isResumed()).isFalse();
+        assertThat(other.leftBehind()).hasValueSatisfying(history -> {
+            assertThat(history.responses()).containsExactly(text("response 1"));
+            assertThat(history.results()).hasSize(1);
+        });
+    }
+
+    @Test
+    void callUnderWay_isRefusedToGoOn_andSoIsARollbackWhileAToolRuns() {
+        InvocationReplay call = begin("call");
+        turn(call, 1, ToolEffect.SANDBOX);
+        assertThat(call.nextResponse("r2")).isEmpty();
+        turns.toolStarts("tool", ToolEffect.SANDBOX);
+        stateInvalid(() -> turns.rollbackTo(1, ""));
+        turns.toolEnded();
+
+        turns.rollbackTo(1, "");
+
+        stateInvalid(() -> call.responded("r2", text("late")));
+        stateInvalid(() -> call.nextResponse("r2"));
+        stateInvalid(() -> call.tool("id", "t", "{}", ToolEffect.SANDBOX));
+        stateInvalid(call::end);
+        call.release();
+        InvocationReplay again = begin("call");
+        assertThat(again.isResumed()).isTrue();
+        assertThat(session.calls).containsSubsequence(List.of("begin 1", "commit 1", "begin 2"));
+        turn(again(again), 2, ToolEffect.SANDBOX);
+        assertThat(session.lastCommit())
+                .isNotNull()
+                .satisfies(commit -> assertThat(commit.turn()).isEqualTo(2));
+    }
+
+    /** Past the first turn. */
+    private static InvocationReplay again(InvocationReplay invocation) {
+        assertThat(invocation.nextResponse("r1")).isPresent();
+        assertThat(invocation.tool("id", "t1", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Recorded.class);
+        return invocation;
+    }
+
+    private static void stateInvalid(Runnable work) {
+        assertThatThrownBy(work::run)
+                .isInstanceOfSatisfying(
+                        CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.STATE_INVALID));
+    }
+
+    @Test
+    void beforeTheFirstTurn_everythingIsVoid() {
+        turns.replay().append(RecordKinds.PREPARED, SessionReplay.node());
+        InvocationReplay call = begin("call");
+        turn(call, 1, ToolEffect.SANDBOX);
+        assertThat(turns.replay().isPrepared()).isTrue();
+
+        turns.rollbackTo(0, "");
+
+        assertThat(turns.replay().isPrepared()).isFalse();
+        assertThat(begin("call").isResumed()).isFalse();
+    }
+}
