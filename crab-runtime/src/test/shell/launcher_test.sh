@@ -65,10 +65,15 @@ as_nobody() {
 help_lists_every_command() {
     local command
     run 0 "$CRAB" --help
-    for command in setup quickstart test doctor bench prove sessions show timeline rollback branch diff verify stop delete; do
+    for command in setup quickstart test doctor bench prove sessions show timeline rollback branch diff verify stop delete gc; do
         [[ $OUT =~ (^|$'\n')"  $command " ]] || give_up "not listed: $command"
     done
     [[ -z $ERR ]] || give_up "something on standard error"
+}
+
+version_is_that_of_the_build() {
+    run 0 "$CRAB" --version
+    [[ $OUT =~ ^crab\ [0-9]+\.[0-9]+\.[0-9]+(-SNAPSHOT)?$ ]] || give_up "no version: $OUT"
 }
 
 help_of_a_command() {
@@ -728,7 +733,7 @@ cp -r "$SETUP" "$SCRATCH/copy/crab-runtime/src/main/"
 chmod -R a+rX "$SCRATCH/copy"
 LAUNCHER=$SCRATCH/copy/crab
 
-for test in help_lists_every_command help_of_a_command help_needs_no_root unknown_command_is_refused_with_the_list \
+for test in help_lists_every_command version_is_that_of_the_build help_of_a_command help_needs_no_root unknown_command_is_refused_with_the_list \
     no_command_is_refused_with_the_list data_without_a_directory_is_refused bench_without_a_name_is_refused \
     setup_refuses_arguments launcher_works_through_a_link_and_from_another_directory \
     user_without_sudo_is_told_what_why_and_cure user_with_sudo_goes_through_it_once_with_the_named_environment \
