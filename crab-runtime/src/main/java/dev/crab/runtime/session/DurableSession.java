@@ -21,7 +21,11 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A session that is open: a store under its lock and, unless it is parked, a running sandbox and its watch. */
+/**
+ * A session that is open: a store under its lock and, unless it is parked, a running sandbox and its watch.
+ *
+ * <p>Longer than most classes here because everything that one lock guards stands in one place.
+ */
 final class DurableSession implements SandboxSession {
     private static final Logger LOG = LoggerFactory.getLogger(DurableSession.class);
 
