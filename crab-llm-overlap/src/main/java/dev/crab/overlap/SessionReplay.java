@@ -37,6 +37,11 @@ public final class SessionReplay {
 
     private final Journal journal;
     private final Map<String, RecordedInvocation> invocations = new LinkedHashMap<>();
+
+    /** Of the invocations outside any scope: the newest of each chat memory, and how many there were of each call. */
+    private final Map<String, RecordedInvocation> newestRoots = new HashMap<>();
+
+    private final Map<String, Integer> rootsOfCall = new HashMap<>();
     private final Map<String, Result> results = new HashMap<>();
     private final Set<String> begun = new HashSet<>();
     private final Set<String> endedRuns = new HashSet<>();
@@ -97,7 +102,11 @@ public final class SessionReplay {
             }
             case RecordKinds.START -> {
                 RecordedInvocation invocation = new RecordedInvocation(record);
-                invocations.put(invocation.key, invocation);
+                boolean isNew = invocations.put(invocation.key, invocation) == null;
+                if (invocation.scope == null) {
+                    newestRoots.put(invocation.memory, invocation);
+                    rootsOfCall.merge(invocation.call, isNew ? 1 : 0, Integer::sum);
+                }
             }
             case RecordKinds.RESPONSE -> {
                 RecordedInvocation invocation = invocations.get(body.path("key").asText());
@@ -200,7 +209,7 @@ public final class SessionReplay {
         RecordedInvocation leftBehind = null;
         String key;
         if (scope == null) {
-            RecordedInvocation newest = newestRoot(memory);
+            RecordedInvocation newest = newestRoots.get(memory);
             found = null;
             if (newest != null && !newest.ended && !newest.active) {
                 if (newest.call.equals(call)) {
@@ -209,7 +218,7 @@ public final class SessionReplay {
                     leftBehind = newest;
                 }
             }
-            key = found != null ? found.key : Digest.of(call, Long.toString(countRoots(call) + 1));
+            key = found != null ? found.key : Digest.of(call, Integer.toString(rootsOfCall.getOrDefault(call, 0) + 1));
         } else {
             key = Digest.of(scope.id(), call, Integer.toString(scope.next(call)));
             found = invocations.get(key);
@@ -227,22 +236,6 @@ public final class SessionReplay {
         RecordedInvocation invocation = Objects.requireNonNull(found);
         invocation.active = true;
         return new InvocationReplay(this, invocation, resumed, leftBehind);
-    }
-
-    private @Nullable RecordedInvocation newestRoot(String memory) {
-        RecordedInvocation newest = null;
-        for (RecordedInvocation one : invocations.values()) {
-            if (one.scope == null && one.memory.equals(memory)) {
-                newest = one;
-            }
-        }
-        return newest;
-    }
-
-    private long countRoots(String call) {
-        return invocations.values().stream()
-                .filter(one -> one.scope == null && one.call.equals(call))
-                .count();
     }
 
     /** The servable result of that key; null if there is none. Also gives its sequence number to the reader. */
