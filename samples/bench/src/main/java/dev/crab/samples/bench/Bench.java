@@ -14,7 +14,13 @@ import picocli.CommandLine.Spec;
         name = "bench",
         mixinStandardHelpOptions = true,
         description = "Measurements behind the figures in the documentation.",
-        subcommands = {CaptureBench.class, RestoreBench.class, InspectorBench.class, IdleBench.class, OverheadBench.class})
+        subcommands = {
+            CaptureBench.class,
+            RestoreBench.class,
+            InspectorBench.class,
+            IdleBench.class,
+            OverheadBench.class
+        })
 public final class Bench implements Runnable {
     @Spec
     @SuppressWarnings("NullAway.Init") // set by picocli
