@@ -33,6 +33,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executors;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /** What AI services with tools do, case by case: each is run with Crab and without, and must come to the same. */
 final class ParityCases {
@@ -136,6 +137,7 @@ final class ParityCases {
         }
 
         @Tool("returns null")
+        @Nullable
         String nullable() {
             seen.ran("nullable");
             return null;
