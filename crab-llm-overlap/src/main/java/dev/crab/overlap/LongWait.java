@@ -1,6 +1,7 @@
 package dev.crab.overlap;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,20 +13,27 @@ public final class LongWait {
     final @Nullable String tool;
     final ToolEffect effect;
     final ObjectNode position;
+    final BooleanSupplier parkable;
 
     /** Guarded by the coordinator's lock. */
     boolean parked;
 
-    LongWait(TurnCoordinator turns, @Nullable String tool, ToolEffect effect, ObjectNode position) {
+    LongWait(
+            TurnCoordinator turns,
+            @Nullable String tool,
+            ToolEffect effect,
+            ObjectNode position,
+            BooleanSupplier parkable) {
         this.turns = turns;
         this.tool = tool;
         this.effect = effect;
         this.position = position;
+        this.parkable = parkable;
     }
 
     /**
      * It takes long: the open turn is committed, without the tool that waits, and then the session is parked. Where other tools run in the
-     * sandbox, that is done when the last of them ends. Returns at once; does nothing the second time.
+     * sandbox, that is done when the last of them ends. Returns at once; does nothing the second time, or if it may not be.
      */
     public void park() {
         turns.park(this);

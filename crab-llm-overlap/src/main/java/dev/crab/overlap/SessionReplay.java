@@ -38,6 +38,11 @@ public final class SessionReplay {
 
     private final Journal journal;
     private final Map<String, RecordedInvocation> invocations = new LinkedHashMap<>();
+
+    /** Of the invocations outside any scope: the newest of each chat memory, and how many there were of each call. */
+    private final Map<String, RecordedInvocation> newestRoots = new HashMap<>();
+
+    private final Map<String, Integer> rootsOfCall = new HashMap<>();
     private final Map<String, Result> results = new HashMap<>();
     private final Map<String, JournalRecord> begun = new LinkedHashMap<>();
     private final Map<String, Long> endedRuns = new HashMap<>();
@@ -121,10 +126,11 @@ public final class SessionReplay {
             }
             case RecordKinds.START -> {
                 RecordedInvocation invocation = new RecordedInvocation(record);
-                invocations.put(invocation.key, invocation);
+                boolean isNew = invocations.put(invocation.key, invocation) == null;
                 if (invocation.scope == null) {
                     // It began with the memory that was put back.
                     putBack.remove(invocation.memory);
+                    isRoot(invocation, isNew);
                 }
             }
             case RecordKinds.RESPONSE -> {
@@ -236,6 +242,11 @@ public final class SessionReplay {
             }
             return isVoid;
         });
+        newestRoots.clear();
+        rootsOfCall.clear();
+        invocations.values().stream()
+                .filter(invocation -> invocation.scope == null)
+                .forEach(invocation -> isRoot(invocation, true));
         return outside;
     }
 
@@ -324,7 +335,7 @@ public final class SessionReplay {
         RecordedInvocation leftBehind = null;
         String key;
         if (scope == null) {
-            RecordedInvocation newest = newestRoot(memory);
+            RecordedInvocation newest = newestRoots.get(memory);
             found = null;
             if (newest != null && !newest.ended && !newest.active) {
                 if (newest.call.equals(call)) {
@@ -333,7 +344,7 @@ public final class SessionReplay {
                     leftBehind = newest;
                 }
             }
-            key = found != null ? found.key : Digest.of(call, Long.toString(countRoots(call) + 1));
+            key = found != null ? found.key : Digest.of(call, Integer.toString(rootsOfCall.getOrDefault(call, 0) + 1));
         } else {
             key = Digest.of(scope.id(), call, Integer.toString(scope.next(call)));
             found = invocations.get(key);
@@ -379,20 +390,9 @@ public final class SessionReplay {
                 node().put("key", of.key).put("index", index).put("text", text).put("times", times));
     }
 
-    private @Nullable RecordedInvocation newestRoot(String memory) {
-        RecordedInvocation newest = null;
-        for (RecordedInvocation one : invocations.values()) {
-            if (one.scope == null && one.memory.equals(memory)) {
-                newest = one;
-            }
-        }
-        return newest;
-    }
-
-    private long countRoots(String call) {
-        return invocations.values().stream()
-                .filter(one -> one.scope == null && one.call.equals(call))
-                .count();
+    private void isRoot(RecordedInvocation invocation, boolean isNew) {
+        newestRoots.put(invocation.memory, invocation);
+        rootsOfCall.merge(invocation.call, isNew ? 1 : 0, Integer::sum);
     }
 
     /** The servable result of that key; null if there is none. Also gives its sequence number to the reader. */

@@ -23,6 +23,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -182,12 +183,14 @@ public final class TurnCoordinator implements AutoCloseable {
     /**
      * The calling thread is about to wait for something outside, a person for instance, for minutes or for hours.
      *
-     * @param tool the tool that waits, which has passed the gate and has not used the sandbox so far; null if none does
+     * @param tool the tool that waits, which has passed the gate; null if none does
      * @param effect of that tool
      * @param position where the layer above stands
+     * @param parkable whether the sandbox may be saved as it is: not if that tool has used it, or it would be saved in its middle
      */
-    public LongWait longWait(@Nullable String tool, ToolEffect effect, ObjectNode position) {
-        LongWait wait = new LongWait(this, tool, effect, position);
+    public LongWait longWait(
+            @Nullable String tool, ToolEffect effect, ObjectNode position, BooleanSupplier parkable) {
+        LongWait wait = new LongWait(this, tool, effect, position, parkable);
         lock.lock();
         try {
             waits.add(wait);
@@ -258,7 +261,7 @@ public final class TurnCoordinator implements AutoCloseable {
 
     /** What a tool that waits has done so far is nothing in the sandbox: the turn may be committed as if it had not begun. */
     private void leaveTurn(LongWait wait) {
-        if (wait.parked || state == TurnState.CLOSED) {
+        if (wait.parked || state == TurnState.CLOSED || !wait.parkable.getAsBoolean()) {
             return;
         }
         wait.parked = true;

@@ -45,7 +45,7 @@ class TurnParkingTest {
 
     private LongWait waits(String tool) {
         turns.toolStarts(tool, ToolEffect.SANDBOX);
-        return turns.longWait(tool, ToolEffect.SANDBOX, position());
+        return turns.longWait(tool, ToolEffect.SANDBOX, position(), () -> true);
     }
 
     private void settled() {
@@ -111,7 +111,7 @@ class TurnParkingTest {
     @Test
     void question_noToolRuns_isParkedUntilTheNextTool() {
         tool("one");
-        LongWait wait = turns.longWait(null, ToolEffect.EXTERNAL, position());
+        LongWait wait = turns.longWait(null, ToolEffect.EXTERNAL, position(), () -> true);
         wait.park();
         settled();
         assertThat(session.calls).containsExactly("begin 1", "commit 1", "park");
@@ -155,5 +155,19 @@ class TurnParkingTest {
         assertThat(session.calls).startsWith("begin 1", "commit 1");
         turns.close();
         assertThatThrownBy(wait::end).isInstanceOf(CrabException.class);
+    }
+
+    /** It has used the sandbox: half of it would be saved, and then run again. */
+    @Test
+    void waitingTool_notParkable_isNeverCommittedInItsMiddle() {
+        turns.toolStarts("ask", ToolEffect.SANDBOX);
+        LongWait wait = turns.longWait("ask", ToolEffect.SANDBOX, position(), () -> false);
+        wait.park();
+        assertThat(turns.leave(0)).isFalse();
+        assertThat(session.calls).containsExactly("begin 1");
+        wait.end();
+        turns.toolEnded();
+        settled();
+        assertThat(session.calls).containsExactly("begin 1", "commit 1");
     }
 }

@@ -118,7 +118,8 @@ class CrabCliTest {
         assertThat(listed.out().lines())
                 .anyMatch(line -> line.matches("talk +1 +- +2027-\\S+ +- +chat only *"))
                 .anyMatch(line -> line.matches("one +1 +- +\\S+ +- +chat only, left behind *"));
-        JsonNode entry = crab("sessions", "--json", here()).json().path("sessions").path(2);
+        JsonNode entry =
+                crab("sessions", "--json", here()).json().path("sessions").path(2);
         assertThat(entry.path("session").asText()).isEqualTo("talk");
         assertThat(entry.path("chatOnly").asBoolean()).isTrue();
 

@@ -233,8 +233,11 @@ final class ChatOnlySession implements SandboxSession {
             long began = System.nanoTime();
             long bytes = 0;
             try {
-                ObjectNode body =
-                        JsonNodeFactory.instance.objectNode().put("version", 1).put("turn", number).put("at", System.currentTimeMillis());
+                ObjectNode body = JsonNodeFactory.instance
+                        .objectNode()
+                        .put("version", 1)
+                        .put("turn", number)
+                        .put("at", System.currentTimeMillis());
                 body.set("position", position);
                 bytes = journal.appendMeasured(COMMIT, body).bytes();
                 Commit commit = ChatOnlySession.commit(number, position);

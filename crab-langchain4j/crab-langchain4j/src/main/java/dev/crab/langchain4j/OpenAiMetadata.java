@@ -37,7 +37,10 @@ final class OpenAiMetadata implements ProviderCodec {
     public ChatResponseMetadata read(JsonNode json, JsonNode fields) {
         return ResponseMetadata.read(
                 OpenAiChatResponseMetadata.builder()
-                        .created(fields.hasNonNull("created") ? fields.path("created").asLong() : null)
+                        .created(
+                                fields.hasNonNull("created")
+                                        ? fields.path("created").asLong()
+                                        : null)
                         .serviceTier(ResponseMetadata.text(fields, "serviceTier"))
                         .systemFingerprint(ResponseMetadata.text(fields, "systemFingerprint")),
                 json,

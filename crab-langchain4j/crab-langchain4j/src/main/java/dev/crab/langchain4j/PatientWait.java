@@ -34,7 +34,13 @@ final class PatientWait {
             Duration patience,
             Supplier<T> work) {
         ObjectNode position = JsonNodeFactory.instance.objectNode().put("waits", key);
-        LongWait wait = entry.open().turns().longWait(tool == null ? null : tool.name(), effect, position);
+        LongWait wait = entry.open()
+                .turns()
+                .longWait(
+                        tool == null ? null : tool.name(),
+                        effect,
+                        position,
+                        () -> !entry.isTainted() && (tool == null || !tool.isSandboxUsed()));
         CountDownLatch over = new CountDownLatch(1);
         Thread parker = new Thread(() -> parkLater(entry, tool, wait, over, patience), "crab-park-" + entry.id());
         parker.setDaemon(true);

@@ -25,7 +25,7 @@ final class SessionEntry {
     private SandboxSession.@Nullable Recovery told;
     private @Nullable String notice;
     private final Set<RunningTool> running = new HashSet<>();
-    private boolean tainted;
+    private volatile boolean tainted;
 
     SessionEntry(String id, SandboxSpec spec, BiFunction<String, SandboxSpec, OpenSession> opener) {
         this.id = id;
@@ -119,8 +119,8 @@ final class SessionEntry {
         tainted = true;
     }
 
-    /** Whether the sandbox holds what no record tells of, so that it must not be saved. */
-    synchronized boolean isTainted() {
+    /** Whether the sandbox holds what no record tells of, so that it must not be saved. Never waits: asked under the coordinator's lock. */
+    boolean isTainted() {
         return tainted;
     }
 

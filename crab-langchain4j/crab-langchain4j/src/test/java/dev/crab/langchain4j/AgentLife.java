@@ -34,12 +34,7 @@ record AgentLife(int status, @Nullable JsonNode outcome, JsonNode recovered, Str
 
     /** As {@link #run(Path, ScriptedModel, Path, String, String)}, of another program with the same arguments. */
     static AgentLife run(
-            Class<?> program,
-            Path data,
-            ScriptedModel model,
-            Path directory,
-            String session,
-            @Nullable String point)
+            Class<?> program, Path data, ScriptedModel model, Path directory, String session, @Nullable String point)
             throws Exception {
         Files.createDirectories(directory);
         JsonNode outcome = null;

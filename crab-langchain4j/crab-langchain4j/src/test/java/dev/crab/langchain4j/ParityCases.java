@@ -33,6 +33,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executors;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /** What AI services with tools do, case by case: each is run with Crab and without, and must come to the same. */
 final class ParityCases {
@@ -136,6 +137,7 @@ final class ParityCases {
         }
 
         @Tool("returns null")
+        @Nullable
         String nullable() {
             seen.ran("nullable");
             return null;
@@ -179,7 +181,8 @@ final class ParityCases {
     private static Case tool(String name, String arguments) {
         return new Case("tool " + name + arguments, seen -> {
             seen.script().calls(name, arguments).says("done");
-            seen.result(with(seen, Whole.class).chatMemory(seen.memory()).build().chat("go"));
+            seen.result(
+                    with(seen, Whole.class).chatMemory(seen.memory()).build().chat("go"));
         });
     }
 
@@ -225,12 +228,24 @@ final class ParityCases {
                     seen.answer(with(seen, Chat.class).build().chat("hi"));
                 }),
                 new Case("tools one after the other", seen -> {
-                    seen.script().calls("now", "{}").calls("nothing", "{}").calls("now", "{}").says("done");
-                    seen.result(with(seen, Whole.class).chatMemory(seen.memory()).build().chat("go"));
+                    seen.script()
+                            .calls("now", "{}")
+                            .calls("nothing", "{}")
+                            .calls("now", "{}")
+                            .says("done");
+                    seen.result(with(seen, Whole.class)
+                            .chatMemory(seen.memory())
+                            .build()
+                            .chat("go"));
                 }),
                 new Case("several calls in one response", seen -> {
-                    seen.script().calls("now", "{}", "nothing", "{}", "now", "{}").says("done");
-                    seen.result(with(seen, Whole.class).chatMemory(seen.memory()).build().chat("go"));
+                    seen.script()
+                            .calls("now", "{}", "nothing", "{}", "now", "{}")
+                            .says("done");
+                    seen.result(with(seen, Whole.class)
+                            .chatMemory(seen.memory())
+                            .build()
+                            .chat("go"));
                 }),
                 new Case("several calls, side by side", seen -> {
                     seen.script().calls("now", "{}", "now", "{}").says("done");
@@ -241,22 +256,39 @@ final class ParityCases {
                             .chat("go"));
                 }),
                 new Case("immediate beside another", seen -> {
-                    seen.script().calls("now", "{}", "immediate", "{\"text\":\"x\"}").says("done");
-                    seen.result(with(seen, Whole.class).chatMemory(seen.memory()).build().chat("go"));
+                    seen.script()
+                            .calls("now", "{}", "immediate", "{\"text\":\"x\"}")
+                            .says("done");
+                    seen.result(with(seen, Whole.class)
+                            .chatMemory(seen.memory())
+                            .build()
+                            .chat("go"));
                 }),
                 new Case("too many round trips", seen -> {
                     seen.script().calls("now", "{}").calls("now", "{}").calls("now", "{}");
-                    seen.result(with(seen, Whole.class).maxToolCallingRoundTrips(2).build().chat("go"));
+                    seen.result(with(seen, Whole.class)
+                            .maxToolCallingRoundTrips(2)
+                            .build()
+                            .chat("go"));
                 }),
                 new Case("two calls with one memory", seen -> {
-                    seen.script().calls("now", "{}").says("first").calls("nothing", "{}").says("second");
+                    seen.script()
+                            .calls("now", "{}")
+                            .says("first")
+                            .calls("nothing", "{}")
+                            .says("second");
                     Chat chat = with(seen, Chat.class).chatMemory(seen.memory()).build();
                     seen.answer(chat.chat("one"));
                     seen.answer(chat.chat("two"));
                 }),
                 new Case("memory by id", seen -> {
-                    seen.script().calls("memoryOf", "{\"text\":\"x\"}").says("for ada").says("for bob");
-                    ById chat = with(seen, ById.class).chatMemoryProvider(seen::memory).build();
+                    seen.script()
+                            .calls("memoryOf", "{\"text\":\"x\"}")
+                            .says("for ada")
+                            .says("for bob");
+                    ById chat = with(seen, ById.class)
+                            .chatMemoryProvider(seen::memory)
+                            .build();
                     seen.answer(chat.chat("ada", "hi"));
                     seen.answer(chat.chat("bob", "hi"));
                 }),
@@ -274,12 +306,17 @@ final class ParityCases {
                             .chat("a poet", "something"));
                 }),
                 new Case("an object for an answer", seen -> {
-                    seen.script().calls("now", "{}").says("{\"name\":\"Ada\",\"addresses\":[{\"street\":\"x\",\"number\":1}]}");
+                    seen.script()
+                            .calls("now", "{}")
+                            .says("{\"name\":\"Ada\",\"addresses\":[{\"street\":\"x\",\"number\":1}]}");
                     seen.answer(with(seen, Extractor.class).build().extract("Ada"));
                 }),
                 new Case("the model fails", seen -> {
                     seen.script().calls("now", "{}").fails("no route");
-                    seen.result(with(seen, Whole.class).chatMemory(seen.memory()).build().chat("go"));
+                    seen.result(with(seen, Whole.class)
+                            .chatMemory(seen.memory())
+                            .build()
+                            .chat("go"));
                 }));
     }
 
@@ -289,8 +326,8 @@ final class ParityCases {
                     seen.script().calls("fails", "{\"why\":\"oh\"}").says("done");
                     seen.result(with(seen, Whole.class)
                             .chatMemory(seen.memory())
-                            .toolExecutionErrorHandler((error, context) ->
-                                    ToolErrorHandlerResult.text("sorry: " + error.getMessage()))
+                            .toolExecutionErrorHandler(
+                                    (error, context) -> ToolErrorHandlerResult.text("sorry: " + error.getMessage()))
                             .build()
                             .chat("go"));
                 }),
@@ -357,7 +394,9 @@ final class ParityCases {
                             .outputGuardrails(new OutputGuardrail() {
                                 @Override
                                 public OutputGuardrailResult validate(OutputGuardrailRequest request) {
-                                    String text = request.responseFromLLM().aiMessage().text();
+                                    String text = request.responseFromLLM()
+                                            .aiMessage()
+                                            .text();
                                     return text.equals("please") ? success() : reprompt("rude", "say please");
                                 }
                             })
@@ -381,9 +420,12 @@ final class ParityCases {
                     seen.script().calls("echo", "{\"text\":\"x\"}").says("done").says("no tools");
                     Chat chat = AiServices.builder(Chat.class)
                             .chatModel(seen.model())
-                            .toolProvider(request -> request.userMessage().singleText().contains("echo")
-                                    ? ToolProviderResult.builder().add(ECHO, echo(seen)).build()
-                                    : ToolProviderResult.builder().build())
+                            .toolProvider(request ->
+                                    request.userMessage().singleText().contains("echo")
+                                            ? ToolProviderResult.builder()
+                                                    .add(ECHO, echo(seen))
+                                                    .build()
+                                            : ToolProviderResult.builder().build())
                             .build();
                     seen.answer(chat.chat("please echo"));
                     seen.answer(chat.chat("hello"));
@@ -426,6 +468,10 @@ final class ParityCases {
     }
 
     static ToolExecutionRequest request(String id, String name, String arguments) {
-        return ToolExecutionRequest.builder().id(id).name(name).arguments(arguments).build();
+        return ToolExecutionRequest.builder()
+                .id(id)
+                .name(name)
+                .arguments(arguments)
+                .build();
     }
 }

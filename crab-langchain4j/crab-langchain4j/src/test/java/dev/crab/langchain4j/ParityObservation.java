@@ -46,8 +46,7 @@ final class ParityObservation {
         Script calls(String... namesAndArguments) {
             List<ToolExecutionRequest> requests = new ArrayList<>();
             for (int i = 0; i < namesAndArguments.length; i += 2) {
-                requests.add(
-                        ParityCases.request("call_" + ++calls, namesAndArguments[i], namesAndArguments[i + 1]));
+                requests.add(ParityCases.request("call_" + ++calls, namesAndArguments[i], namesAndArguments[i + 1]));
             }
             answers.add(AiMessage.from(requests));
             return this;

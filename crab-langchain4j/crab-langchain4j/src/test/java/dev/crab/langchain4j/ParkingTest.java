@@ -51,7 +51,9 @@ class ParkingTest {
         @Tool("appends")
         String append(String line) {
             ran.add("append " + line);
-            return Crab.sandbox(SESSION).exec("echo " + line + " >> log; cat log").out();
+            return Crab.sandbox(SESSION)
+                    .exec("echo " + line + " >> log; cat log")
+                    .out();
         }
 
         @Tool("asks")
@@ -154,8 +156,7 @@ class ParkingTest {
 
         Result<String> result = run.join();
         assertThat(result.content()).isEqualTo("done");
-        assertThat(result.toolExecutions().stream().map(one -> one.result()))
-                .containsExactly("A\n", "yes", "A\nB\n");
+        assertThat(result.toolExecutions().stream().map(one -> one.result())).containsExactly("A\n", "yes", "A\nB\n");
         assertThat(session().parks).hasValue(1);
     }
 
@@ -185,10 +186,10 @@ class ParkingTest {
     @Test
     void toolsSideBySide_areAllSavedBeforeItIsParked() {
         scripted();
-        CompletableFuture<Result<String>> run = CompletableFuture.supplyAsync(() -> agent().executeToolsConcurrently(
-                        Executors.newCachedThreadPool())
-                .build()
-                .work("go"));
+        CompletableFuture<Result<String>> run =
+                CompletableFuture.supplyAsync(() -> agent().executeToolsConcurrently(Executors.newCachedThreadPool())
+                        .build()
+                        .work("go"));
         eventually(() -> session != null && session().isParked());
         answers("yes");
         assertThat(run.join().content()).isEqualTo("done");
@@ -223,10 +224,10 @@ class ParkingTest {
         Result<String> result = agent().build().work("go");
 
         assertThat(result.content()).isEqualTo("done");
-        assertThat(result.toolExecutions().stream().map(one -> one.result()))
-                .containsExactly("A\n", "yes", "A\nB\n");
+        assertThat(result.toolExecutions().stream().map(one -> one.result())).containsExactly("A\n", "yes", "A\nB\n");
         assertThat(ran.stream().filter("append A"::equals)).hasSize(1);
-        assertThat(ran.stream().filter(line -> line.startsWith("ask")).distinct()).hasSize(1);
+        assertThat(ran.stream().filter(line -> line.startsWith("ask")).distinct())
+                .hasSize(1);
     }
 
     @Test
@@ -289,8 +290,8 @@ class ParkingTest {
     @Test
     void crabClosedWhileItWaits_stopsTheRun() {
         scripted();
-        CompletableFuture<Throwable> run =
-                CompletableFuture.supplyAsync(() -> catchThrowable(() -> agent().build().work("go")));
+        CompletableFuture<Throwable> run = CompletableFuture.supplyAsync(
+                () -> catchThrowable(() -> agent().build().work("go")));
         eventually(() -> session != null && session().isParked());
         Crab.close();
         assertThat(run.join()).isInstanceOf(CrabError.class);

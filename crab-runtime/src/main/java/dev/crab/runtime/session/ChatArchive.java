@@ -9,7 +9,6 @@ import dev.crab.runtime.store.StoreLock;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.OptionalLong;
 
 /**

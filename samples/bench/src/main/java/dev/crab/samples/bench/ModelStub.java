@@ -38,7 +38,8 @@ final class ModelStub implements AutoCloseable {
      * @param calls after how many of them a run with tools ends
      */
     ModelStub(int latencyMillis, int calls) throws IOException {
-        // Read once, by the first server of this JVM: small answers would else wait for the client's delayed acknowledgement.
+        // Read once, by the first server of this JVM: small answers would else wait for the client's delayed
+        // acknowledgement.
         System.setProperty("sun.net.httpserver.nodelay", "true");
         this.latencyNanos = latencyMillis * 1_000_000L;
         this.calls = calls;
@@ -61,8 +62,7 @@ final class ModelStub implements AutoCloseable {
     private void serve(HttpExchange exchange) throws IOException {
         try (exchange) {
             long until = System.nanoTime() + latencyNanos;
-            byte[] answer =
-                    JSON.writeValueAsBytes(answer(JSON.readTree(exchange.getRequestBody())));
+            byte[] answer = JSON.writeValueAsBytes(answer(JSON.readTree(exchange.getRequestBody())));
             for (long left = latencyNanos; left > 0; left = until - System.nanoTime()) {
                 LockSupport.parkNanos(left);
             }
@@ -101,7 +101,10 @@ final class ModelStub implements AutoCloseable {
                 .put("index", 0)
                 .put("finish_reason", asks ? "tool_calls" : "stop")
                 .set("message", message);
-        body.putObject("usage").put("prompt_tokens", 10).put("completion_tokens", 5).put("total_tokens", 15);
+        body.putObject("usage")
+                .put("prompt_tokens", 10)
+                .put("completion_tokens", 5)
+                .put("total_tokens", 15);
         return body;
     }
 

@@ -52,8 +52,8 @@ final class Sessions implements AutoCloseable {
                 watermark = turn.commit().position().path("watermark").asLong(-1);
             }
             for (JournalRecord entry : archive.records()) {
-                boolean stands =
-                        entry.sequence() <= watermark || entry.body().path("external").asBoolean();
+                boolean stands = entry.sequence() <= watermark
+                        || entry.body().path("external").asBoolean();
                 if (entry.kind().equals("result") && stands) {
                     settled.add(entry.body().path("tool").asText());
                 }
