@@ -11,6 +11,7 @@ import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.os.Cgroup;
 import dev.crab.runtime.os.Cgroups;
 import dev.crab.runtime.os.ChildProcess;
+import dev.crab.runtime.os.HostMemory;
 import dev.crab.runtime.sandbox.SandboxFactory;
 import dev.crab.runtime.sandbox.SandboxFactory.Place;
 import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
@@ -184,6 +185,11 @@ final class Restore {
         @Override
         public SandboxProcesses processes() {
             return processes;
+        }
+
+        @Override
+        public long memory() {
+            return HostMemory.of(processes.cgroup());
         }
 
         @Override

@@ -2,7 +2,6 @@ package dev.crab.runtime.session;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.fault.FaultPoints;
-import dev.crab.runtime.os.HostMemory;
 import dev.crab.runtime.session.Revival.Alive;
 import dev.crab.runtime.session.SessionRecords.Point;
 import dev.crab.runtime.session.SessionRecords.Timeline;
@@ -92,7 +91,7 @@ final class Standbys implements AutoCloseable {
         try {
             Manifest manifest = store.manifests().read(generation);
             Revival.Held held = new Revival(services, store.session(), slots.next()).park(timeline.spec(), manifest);
-            made = new Parked(held, HostMemory.of(held.processes().cgroup()));
+            made = new Parked(held, held.memory());
             FaultPoints.reach("standby.parked");
         } catch (CrabException e) {
             LOG.info("session {}: generation {} is not parked", store.session(), generation, e);
