@@ -5,6 +5,7 @@ import dev.crab.runtime.engine.CriuCheckpointEngine;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.inspector.TurnInspector;
+import dev.crab.runtime.os.HostMemory;
 import dev.crab.runtime.sandbox.RuncSandboxFactory;
 import dev.crab.runtime.sandbox.SandboxFactory;
 import dev.crab.runtime.session.SandboxSessions;
@@ -38,7 +39,7 @@ final class RuntimeParts implements AutoCloseable {
             CheckpointEngine engine =
                     CriuCheckpointEngine.open(config.data(), criu, snapshots, factory, new FileObjectStore(data));
             made.push(engine);
-            sessions = new SandboxSessions(new SessionServices(
+            SessionServices services = new SessionServices(
                     data,
                     factory,
                     snapshots,
@@ -48,7 +49,8 @@ final class RuntimeParts implements AutoCloseable {
                     config.onLost(),
                     config.onDamaged(),
                     config.keepGenerations(),
-                    config.standby()));
+                    config.standby());
+            sessions = new SandboxSessions(services, HostMemory::available, HostMemory.total());
             made.push(sessions);
             done = true;
         } finally {

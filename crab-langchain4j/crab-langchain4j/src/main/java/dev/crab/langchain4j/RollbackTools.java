@@ -70,7 +70,7 @@ public final class RollbackTools {
             return "Not possible: you have gone back often enough, and it did not help. Go on from here, or say that you cannot do it.";
         }
         List<TurnInfo> committed = invocation.entry().open().session().turns();
-        long target = committed.size() - turns;
+        long target = (long) committed.size() - turns;
         if (target < 0 || (target > 0 && !committed.get((int) target - 1).kept())) {
             return "Not possible: so early a state is not kept any more. Undo fewer turns.";
         }

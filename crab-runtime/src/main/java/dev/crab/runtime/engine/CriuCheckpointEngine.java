@@ -46,6 +46,7 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
     private final SandboxFactory sandboxes;
     private final ObjectStore objects;
     private final PageObjects pages;
+    private final SharedImages shared;
     private final DumpRoom room;
     private final ExecutorService threads;
     private final Map<String, Path> attached = new ConcurrentHashMap<>();
@@ -65,6 +66,7 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
             return thread;
         });
         this.pages = new PageObjects(objects, threads);
+        this.shared = new SharedImages(pages);
     }
 
     /**
@@ -216,7 +218,7 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
     public ParkedSandbox park(String sandboxId, SandboxSpec spec, CheckpointImage image, RestoreHook hook) {
         FaultPoints.reach("restore.begin");
         ParkedSandbox parked = new Restore(
-                        criu, snapshotter, sandboxes, objects, pages, room, threads, sandboxId, spec, image, hook)
+                        criu, snapshotter, sandboxes, objects, shared, room, threads, sandboxId, spec, image, hook)
                 .park();
         // It may have left a CRIU ready, which has to go with the sandbox.
         attached.put(sandboxId, parked.processes().networkNamespace());

@@ -9,6 +9,9 @@ public interface ParkedSandbox extends AutoCloseable {
     /** Where it is; its pid 1 is a child of this process. */
     SandboxProcesses processes();
 
+    /** Bytes of memory that its processes have for themselves or share among them. */
+    long memory();
+
     /**
      * Lets it go, once; what was begun for it ({@link CheckpointEngine#detach}) stays with the running sandbox. If it fails, nothing of the
      * sandbox is left.

@@ -11,6 +11,7 @@ import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.os.Cgroup;
 import dev.crab.runtime.os.Cgroups;
 import dev.crab.runtime.os.ChildProcess;
+import dev.crab.runtime.os.HostMemory;
 import dev.crab.runtime.sandbox.SandboxFactory;
 import dev.crab.runtime.sandbox.SandboxFactory.Place;
 import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
@@ -21,7 +22,6 @@ import dev.crab.runtime.snapshot.Snapshotter;
 import dev.crab.runtime.snapshot.Volume;
 import dev.crab.runtime.store.CheckpointImage;
 import dev.crab.runtime.store.ObjectStore;
-import dev.crab.runtime.store.PageObjects;
 import dev.crab.runtime.store.ProcessImage;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -53,7 +53,7 @@ final class Restore {
     private final Snapshotter snapshotter;
     private final SandboxFactory sandboxes;
     private final ObjectStore objects;
-    private final PageObjects pages;
+    private final SharedImages shared;
     private final DumpRoom room;
     private final ExecutorService threads;
     private final String sandboxId;
@@ -73,7 +73,7 @@ final class Restore {
             Snapshotter snapshotter,
             SandboxFactory sandboxes,
             ObjectStore objects,
-            PageObjects pages,
+            SharedImages shared,
             DumpRoom room,
             ExecutorService threads,
             String sandboxId,
@@ -84,7 +84,7 @@ final class Restore {
         this.snapshotter = snapshotter;
         this.sandboxes = sandboxes;
         this.objects = objects;
-        this.pages = pages;
+        this.shared = shared;
         this.room = room;
         this.threads = threads;
         this.sandboxId = sandboxId;
@@ -144,6 +144,9 @@ final class Restore {
                     undo(place, volume);
                 }
             } finally {
+                if (processes != null) {
+                    shared.done(processes, images);
+                }
                 if (restored) {
                     WorkDirectory.deleteSoon(images, threads);
                 } else {
@@ -181,6 +184,11 @@ final class Restore {
         @Override
         public SandboxProcesses processes() {
             return processes;
+        }
+
+        @Override
+        public long memory() {
+            return HostMemory.of(processes.cgroup());
         }
 
         @Override
@@ -264,7 +272,7 @@ final class Restore {
 
     private Path unpack(@Nullable ProcessImage processes, Path images) {
         if (processes != null) {
-            DumpFile.unpack(pages, processes, images, spec.memoryLimit() + IMAGES_BEYOND_MEMORY);
+            shared.unpack(processes, images, spec.memoryLimit() + IMAGES_BEYOND_MEMORY);
             FaultPoints.reach("restore.unpacked");
         }
         return images;

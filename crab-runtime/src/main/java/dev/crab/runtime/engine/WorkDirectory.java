@@ -159,6 +159,17 @@ final class WorkDirectory implements AutoCloseable {
         }
     }
 
+    /** Deletes the files in a directory that {@link #make} made. */
+    static void empty(Path directory) {
+        try (Stream<Path> files = Files.list(directory)) {
+            for (Path file : files.toList()) {
+                Files.deleteIfExists(file);
+            }
+        } catch (IOException e) {
+            throw CrabException.io(directory + " cannot be emptied", e);
+        }
+    }
+
     /** The same, behind the caller's back. What cannot be deleted goes with {@link #close}. */
     static void deleteSoon(Path directory, Executor threads) {
         threads.execute(() -> {

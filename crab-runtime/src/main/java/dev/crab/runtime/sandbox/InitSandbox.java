@@ -2,6 +2,7 @@ package dev.crab.runtime.sandbox;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.os.UtsNamespace;
 import dev.crab.runtime.sandbox.InitConnection.Frame;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -243,6 +244,15 @@ final class InitSandbox implements SandboxFactory.RunningSandbox {
     @Override
     public SandboxFactory.Hold hold() {
         return client.hold();
+    }
+
+    @Override
+    public void setHostName(String name) {
+        try {
+            UtsNamespace.setHostName(processes.initPid(), name);
+        } catch (IOException e) {
+            throw CrabException.io("sandbox " + id + " cannot be given the host name " + name, e);
+        }
     }
 
     @Override

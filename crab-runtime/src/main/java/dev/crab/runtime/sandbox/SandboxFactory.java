@@ -77,6 +77,14 @@ public interface SandboxFactory {
         void ensureReachable();
 
         /**
+         * Gives it another host name, which its running processes see too.
+         *
+         * @param name 1 to 63 characters of {@code [a-z0-9-]}
+         * @throws dev.crab.runtime.error.CrabException IO_FAILED
+         */
+        void setHostName(String name);
+
+        /**
          * From now on the action runs before each request, in its thread, but for those of who holds the sandbox. What it throws comes out
          * of the request, which then is not made.
          */

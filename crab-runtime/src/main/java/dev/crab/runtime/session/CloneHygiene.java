@@ -2,12 +2,10 @@ package dev.crab.runtime.session;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
-import dev.crab.runtime.os.UtsNamespace;
 import dev.crab.runtime.sandbox.ExecRequest;
 import dev.crab.runtime.sandbox.ExecResult;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
-import java.io.IOException;
 import java.time.Duration;
 
 /**
@@ -39,11 +37,7 @@ final class CloneHygiene {
      * @throws CrabException EXEC_FAILED if a hook fails: a copy that does not differ must not be used; SANDBOX_LOST, IO_FAILED
      */
     static void apply(RunningSandbox sandbox, String session, String parent) {
-        try {
-            UtsNamespace.setHostName(sandbox.processes().initPid(), hostName(session));
-        } catch (IOException e) {
-            throw CrabException.io("session " + session + " cannot be given its host name", e);
-        }
+        sandbox.setHostName(hostName(session));
         sandbox.attributes().put(Sandbox.ENVIRONMENT + VARIABLE, session);
         sandbox.writeFile(FILE, session + "\n");
         ExecResult result = sandbox.exec(ExecRequest.of("/bin/sh", "-c", RUN_HOOKS)

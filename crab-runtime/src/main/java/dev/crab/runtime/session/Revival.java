@@ -92,8 +92,9 @@ final class Revival {
             this.watching = watching;
         }
 
-        SandboxProcesses processes() {
-            return parked.processes();
+        /** Bytes of memory that its processes have. */
+        long memory() {
+            return parked.memory();
         }
 
         Alive resume() {

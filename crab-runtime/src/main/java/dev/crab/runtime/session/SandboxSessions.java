@@ -2,7 +2,6 @@ package dev.crab.runtime.session;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
-import dev.crab.runtime.os.HostMemory;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.store.DataDirectory;
 import java.util.ArrayList;
@@ -11,6 +10,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** Opens sessions and knows which are open in this process. Thread-safe. */
@@ -49,9 +49,15 @@ public final class SandboxSessions implements AutoCloseable {
     private final Set<DurableSession> open = new LinkedHashSet<>();
     private boolean closed;
 
-    public SandboxSessions(SessionServices services) {
+    /**
+     * Sessions of those parts.
+     *
+     * @param available bytes of the host's memory that are to be had at the moment
+     * @param total bytes that it has
+     */
+    public SandboxSessions(SessionServices services, LongSupplier available, long total) {
         this.services = services;
-        this.standbys = new StandbyPool(services.standby(), HostMemory::available, HostMemory.total());
+        this.standbys = new StandbyPool(services.standby(), available, total);
     }
 
     /**

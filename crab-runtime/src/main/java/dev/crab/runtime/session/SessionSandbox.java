@@ -89,6 +89,11 @@ final class SessionSandbox implements RunningSandbox {
     }
 
     @Override
+    public void setHostName(String name) {
+        current.get().setHostName(name);
+    }
+
+    @Override
     public void beforeRequests(Runnable action) {
         current.get().beforeRequests(action);
     }

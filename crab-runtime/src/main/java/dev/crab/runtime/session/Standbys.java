@@ -2,7 +2,6 @@ package dev.crab.runtime.session;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.fault.FaultPoints;
-import dev.crab.runtime.os.HostMemory;
 import dev.crab.runtime.session.Revival.Alive;
 import dev.crab.runtime.session.SessionRecords.Point;
 import dev.crab.runtime.session.SessionRecords.Timeline;
@@ -88,31 +87,33 @@ final class Standbys implements AutoCloseable {
             }
             parking = generation;
         }
-        Revival.Held held = null;
-        long bytes = 0;
+        Parked made = null;
         try {
             Manifest manifest = store.manifests().read(generation);
-            held = new Revival(services, store.session(), slots.next()).park(timeline.spec(), manifest);
-            bytes = HostMemory.of(held.processes().cgroup());
+            Revival.Held held = new Revival(services, store.session(), slots.next()).park(timeline.spec(), manifest);
+            made = new Parked(held, held.memory());
             FaultPoints.reach("standby.parked");
         } catch (CrabException e) {
             LOG.info("session {}: generation {} is not parked", store.session(), generation, e);
         } finally {
-            boolean kept = keep(generation, held, bytes);
-            if (held != null && !kept) {
-                end(new Parked(held, bytes));
+            boolean kept = keep(generation, made);
+            if (made != null && !kept) {
+                end(made);
             }
         }
     }
 
-    private synchronized boolean keep(long generation, Revival.@Nullable Held held, long bytes) {
+    private synchronized boolean keep(long generation, @Nullable Parked made) {
         parking = 0;
-        lastBytes = bytes;
         notifyAll();
+        if (made == null) {
+            return false;
+        }
+        lastBytes = made.bytes();
         // What is over the bound by itself is not kept either.
-        boolean kept = held != null && !closed && wanted.contains(generation) && pool.hasRoom(bytes);
+        boolean kept = !closed && wanted.contains(generation) && pool.hasRoom(made.bytes());
         if (kept) {
-            parked.put(generation, new Parked(held, bytes));
+            parked.put(generation, made);
         }
         return kept;
     }
