@@ -188,8 +188,7 @@ public final class TurnCoordinator implements AutoCloseable {
      * @param position where the layer above stands
      * @param parkable whether the sandbox may be saved as it is: not if that tool has used it, or it would be saved in its middle
      */
-    public LongWait longWait(
-            @Nullable String tool, ToolEffect effect, ObjectNode position, BooleanSupplier parkable) {
+    public LongWait longWait(@Nullable String tool, ToolEffect effect, ObjectNode position, BooleanSupplier parkable) {
         LongWait wait = new LongWait(this, tool, effect, position, parkable);
         lock.lock();
         try {

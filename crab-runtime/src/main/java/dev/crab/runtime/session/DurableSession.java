@@ -37,7 +37,8 @@ final class DurableSession implements SandboxSession {
     private final SandboxSlots slots;
     private final Standbys standbys;
     private final SessionArchive.@Nullable Origin origin;
-    private final SessionSandbox sandbox = new SessionSandbox(() -> awake().alive.sandbox());
+    private final SessionSandbox sandbox =
+            new SessionSandbox(() -> awake().alive.sandbox());
 
     /** Held during every step of a turn, so that turns, their commits, parking and closing come one after the other. */
     private final ReentrantLock turns = new ReentrantLock();
@@ -332,7 +333,8 @@ final class DurableSession implements SandboxSession {
 
     private void forgetOldGenerations(long committed) {
         Set<Long> pinned = now.committer.timeline().generations(labels.keySet());
-        housekeeping.later("old generations could not be deleted and take room", () -> retention.dropOld(committed, pinned));
+        housekeeping.later(
+                "old generations could not be deleted and take room", () -> retention.dropOld(committed, pinned));
     }
 
     private CrabException invalid(String verb, String why) {
@@ -384,7 +386,8 @@ final class DurableSession implements SandboxSession {
             FaultPoints.reach("park.begin");
             standbys.dropAll();
             housekeeping.await();
-            // Whatever fails from here on, the sandbox is of no more use; what is left of it goes when another one takes
+            // Whatever fails from here on, the sandbox is of no more use; what is left of it goes when another one
+            // takes
             // its place.
             parked = true;
             now.alive.end(services, "park.stopped");
@@ -423,8 +426,7 @@ final class DurableSession implements SandboxSession {
                 differ(next, target.turn());
                 List<String> skipped = SessionRecords.lastReasons(
                         FileJournal.read(services.data().session(id())));
-                Recovery recovery =
-                        SessionOpening.recovery(id(), last, manifest, next, restarted, skipped, begun);
+                Recovery recovery = SessionOpening.recovery(id(), last, manifest, next, restarted, skipped, begun);
                 now = new Now(next, committer(next, timeline, manifest), recovery);
                 parked = false;
                 done = true;
