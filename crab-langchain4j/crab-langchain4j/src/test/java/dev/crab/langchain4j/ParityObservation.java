@@ -162,7 +162,7 @@ final class ParityObservation {
         seen.add("tokens " + result.tokenUsage() + " " + result.finishReason());
         result.toolExecutions()
                 .forEach(one -> seen.add("execution " + one.request() + " " + one.resultContents() + " "
-                        + one.resultObject() + " " + one.attributes() + " " + one.hasFailed()));
+                        + one.resultObject() + " " + one.hasFailed()));
         result.intermediateResponses().forEach(one -> seen.add("intermediate " + one));
         seen.add("final " + result.finalResponse());
     }

@@ -145,7 +145,7 @@ public final class ProveLangChain4j implements Callable<Integer> {
             }
             return outcomes;
         } catch (ExecutionException e) {
-            throw new IOException("a row could not be run", e.getCause());
+            throw new IOException("a row could not be run: " + e.getCause(), e.getCause());
         } finally {
             threads.shutdownNow();
         }
