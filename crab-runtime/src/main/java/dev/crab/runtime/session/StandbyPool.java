@@ -91,5 +91,18 @@ final class StandbyPool implements AutoCloseable {
             watching.cancel(false);
         }
         thread.shutdown();
+        boolean interrupted = false;
+        boolean over = false;
+        while (!over) {
+            try {
+                // What it works on is closed next.
+                over = thread.awaitTermination(1, TimeUnit.MINUTES);
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 }

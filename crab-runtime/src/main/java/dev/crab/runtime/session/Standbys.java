@@ -7,12 +7,14 @@ import dev.crab.runtime.session.SessionRecords.Point;
 import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.Manifest;
-import java.util.ArrayList;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -31,6 +33,8 @@ final class Standbys implements AutoCloseable {
 
     // Guarded by this.
     private final Map<Long, Parked> parked = new HashMap<>();
+    private final Deque<Parked> doomed = new ArrayDeque<>();
+    private int ending;
     private Set<Long> wanted = Set.of();
     private long parking;
     private long lastBytes;
@@ -59,19 +63,18 @@ final class Standbys implements AutoCloseable {
                 newest.add(generation);
             }
         }
-        List<Parked> dropped = new ArrayList<>();
         synchronized (this) {
             wanted = newest;
             parked.keySet().removeIf(generation -> {
                 boolean goes = !newest.contains(generation);
                 if (goes) {
-                    dropped.add(parked.get(generation));
+                    doomed.add(parked.get(generation));
                 }
                 return goes;
             });
         }
         pool.submit(() -> {
-            dropped.forEach(this::end);
+            endDoomed();
             newest.forEach(generation -> park(timeline, generation));
         });
     }
@@ -96,26 +99,27 @@ final class Standbys implements AutoCloseable {
         } catch (CrabException e) {
             LOG.info("session {}: generation {} is not parked", store.session(), generation, e);
         } finally {
-            boolean kept = keep(generation, made);
-            if (made != null && !kept) {
-                end(made);
+            keep(generation, made);
+            endDoomed();
+            synchronized (this) {
+                parking = 0;
+                notifyAll();
             }
         }
     }
 
-    private synchronized boolean keep(long generation, @Nullable Parked made) {
-        parking = 0;
-        notifyAll();
+    private synchronized void keep(long generation, @Nullable Parked made) {
         if (made == null) {
-            return false;
+            return;
         }
         lastBytes = made.bytes();
         // What is over the bound by itself is not kept either.
         boolean kept = !closed && wanted.contains(generation) && pool.hasRoom(made.bytes());
         if (kept) {
             parked.put(generation, made);
+        } else {
+            doomed.add(made);
         }
-        return kept;
     }
 
     /** Lets the one of that generation go, which then is the caller's; waits for it if it is just being made. Null if there is none. */
@@ -136,17 +140,7 @@ final class Standbys implements AutoCloseable {
     }
 
     private synchronized @Nullable Parked take(long generation) {
-        boolean interrupted = false;
-        while (parking == generation && parking != 0) {
-            try {
-                wait();
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        await(() -> parking != generation || parking == 0);
         return parked.remove(generation);
     }
 
@@ -161,37 +155,58 @@ final class Standbys implements AutoCloseable {
 
     /** Gives all up; the next commit has some parked again. */
     void dropAll() {
-        List<Parked> dropped;
         synchronized (this) {
-            dropped = new ArrayList<>(parked.values());
+            doomed.addAll(parked.values());
             parked.clear();
             wanted = Set.of();
         }
-        dropped.forEach(this::end);
+        endDoomed();
     }
 
-    private void end(Parked one) {
-        Quietly.all(store.session(), one.held()::close);
+    private void endDoomed() {
+        while (true) {
+            Parked one;
+            synchronized (this) {
+                one = doomed.poll();
+                if (one == null) {
+                    return;
+                }
+                ending++;
+            }
+            try {
+                Quietly.all(store.session(), one.held()::close);
+            } finally {
+                synchronized (this) {
+                    ending--;
+                    notifyAll();
+                }
+            }
+        }
     }
 
-    /** Gives all up for good. Idempotent. */
+    /** Gives all up for good: when it returns nothing of them is left, for the session may be another's then. Idempotent. */
     @Override
     public void close() {
         pool.remove(this);
         synchronized (this) {
             closed = true;
-            boolean interrupted = false;
-            while (parking != 0) {
-                try {
-                    wait();
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-            if (interrupted) {
-                Thread.currentThread().interrupt();
+        }
+        await(() -> parking == 0);
+        dropAll();
+        await(() -> ending == 0);
+    }
+
+    private synchronized void await(BooleanSupplier state) {
+        boolean interrupted = false;
+        while (!state.getAsBoolean()) {
+            try {
+                wait();
+            } catch (InterruptedException e) {
+                interrupted = true;
             }
         }
-        dropAll();
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 }
