@@ -65,10 +65,10 @@ final class Standbys implements AutoCloseable {
         }
         synchronized (this) {
             wanted = newest;
-            parked.keySet().removeIf(generation -> {
-                boolean goes = !newest.contains(generation);
+            parked.entrySet().removeIf(one -> {
+                boolean goes = !newest.contains(one.getKey());
                 if (goes) {
-                    doomed.add(parked.get(generation));
+                    doomed.add(one.getValue());
                 }
                 return goes;
             });
