@@ -125,10 +125,18 @@ public final class TracepointInspector implements TurnInspector {
     }
 
     @Override
-    public synchronized void close() {
-        if (!closed) {
+    public void close() {
+        Set<TracepointWatch> open;
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
             closed = true;
-            Set.copyOf(watches).forEach(TracepointWatch::close);
+            open = Set.copyOf(watches);
+        }
+        // A watch that somebody else is closing tells this inspector so under its own lock, and waits for this one's.
+        open.forEach(TracepointWatch::close);
+        synchronized (this) {
             Set.copyOf(expected).forEach(this::giveUp);
             programs.close();
         }

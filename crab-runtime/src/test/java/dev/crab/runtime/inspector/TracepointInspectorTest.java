@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -214,6 +215,23 @@ class TracepointInspectorTest extends TurnInspectorSuite {
                 .isEqualTo(object.structure("survivor").size());
         assertThat(object.map("threads").newValue().capacity())
                 .isEqualTo(object.structure("thread").size());
+    }
+
+    @Test
+    void inspectorAndWatch_closedAtTheSameTime_waitForOneAnotherOnlyOneWay() throws Exception {
+        TracepointInspector other = new TracepointInspector();
+        TurnInspector.Watch closing = other.watch(sandbox.target());
+        Thread closer = new Thread(other::close, "closer");
+        synchronized (closing) { // as its own close() does
+            closer.start();
+            await().until(() -> closer.getState() == Thread.State.BLOCKED);
+            CompletableFuture.runAsync(() -> other.expect(sandbox.cgroup()).close())
+                    .handle((nothing, refused) -> true)
+                    .get(1, TimeUnit.MINUTES);
+            closing.close();
+        }
+        closer.join(60_000);
+        assertThat(closer.isAlive()).isFalse();
     }
 
     @Test
