@@ -107,6 +107,7 @@ public final class DensityBench implements Callable<Integer> {
         lines(found).forEach(out::println);
         if (json != null) {
             Files.writeString(json, Json.pretty(found) + "\n");
+            out.println("written to " + json);
         }
         return 0;
     }

@@ -134,9 +134,11 @@ public final class ReplayBench implements Callable<Integer> {
         ReportTable.lines(found).forEach(out::println);
         if (json != null) {
             Files.writeString(json, Json.pretty(found) + "\n");
+            out.println("written to " + json);
         }
         if (html != null) {
             Files.writeString(html, ReportPage.of(found));
+            out.println("written to " + html);
         }
         return results.isClean() ? 0 : 1;
     }
@@ -193,7 +195,7 @@ public final class ReplayBench implements Callable<Integer> {
                     }
                     results.addCrashes(crashes);
                     lab.say(policy + ", " + plan.label() + ": " + trajectory.id() + ": "
-                            + crashes.stream().filter(Crash::correct).count() + " of " + crashes.size() + failure);
+                            + crashes.stream().filter(Crash::correct).count() + " of " + crashes.size() + " came back as before" + failure);
                 }
             }
         }
