@@ -51,6 +51,10 @@ final class ProtectedInvocation {
     private final @Nullable ChatMemory memory;
     private final Runnable onOver;
     private final AtomicBoolean over = new AtomicBoolean();
+
+    /** What this call failed with, if it was a refusal; set before {@link #over}. */
+    private volatile @Nullable CrabException stopped;
+
     private final PromptPin pin = new PromptPin();
     private final SelfRollback back;
     private final AtomicInteger issued = new AtomicInteger();
@@ -221,6 +225,11 @@ final class ProtectedInvocation {
     /** What comes after the end could run beside the same call made again, and twice. */
     private void refuseAfterEnd(String what) {
         if (over.get()) {
+            CrabException cause = stopped;
+            if (cause != null) {
+                // Of tools side by side any may be the one whose error the caller gets: each tells why the call ended.
+                throw cause;
+            }
             throw CrabException.of(
                     ErrorCode.STATE_INVALID,
                     what + " of session " + entry.id() + " is not started",
@@ -394,6 +403,9 @@ final class ProtectedInvocation {
     }
 
     private CrabError stop(CrabException refusal) {
+        if (!over.get()) {
+            stopped = refusal;
+        }
         if (isParked(refusal)) {
             suspended();
         } else {

@@ -353,6 +353,8 @@ class StreamingTest {
                         new ScriptedModel.Call("c2", "slow", "line", "S"))
                 .says("c2", "done");
         Sync stopping = sync().toolExecutionErrorHandler((error, context) -> {
+                    // A tool that has not begun by the end of its call is not started any more.
+                    Awaitility.await().atMost(Duration.ofMinutes(2)).until(() -> ran.contains("slow S"));
                     throw new IllegalArgumentException("enough");
                 })
                 .build();

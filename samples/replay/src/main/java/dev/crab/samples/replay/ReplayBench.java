@@ -195,7 +195,8 @@ public final class ReplayBench implements Callable<Integer> {
                     }
                     results.addCrashes(crashes);
                     lab.say(policy + ", " + plan.label() + ": " + trajectory.id() + ": "
-                            + crashes.stream().filter(Crash::correct).count() + " of " + crashes.size() + " came back as before" + failure);
+                            + crashes.stream().filter(Crash::correct).count() + " of " + crashes.size()
+                            + " came back as before" + failure);
                 }
             }
         }
