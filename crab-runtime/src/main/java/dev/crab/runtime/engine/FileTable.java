@@ -44,6 +44,9 @@ final class FileTable {
     /** One that is at most so many bytes long is taken in, too. */
     private static final int SMALL = 1 << 10;
 
+    /** So many bytes of changes are held in memory at most: a sandbox can make millions of files in one turn. */
+    private static final int MAX_CHANGES = 32 << 20;
+
     private static final ObjectWriter WRITER = new ObjectMapper().writer();
 
     /**
@@ -59,12 +62,20 @@ final class FileTable {
 
     /**
      * Describes a tree that does not change, by what differs from an earlier table if there is one. Digests are taken over from that where
-     * it is safe and it is of the same volume; if it turns out to be damaged, everything is read and written.
+     * it is safe and it is of the same volume; if it turns out to be damaged, or too much differs, everything is read and written.
      */
     static Written write(ObjectStore store, String name, Path upper, Instant takenAt, @Nullable FileImage earlier) {
+        return write(store, name, upper, takenAt, earlier, MAX_CHANGES);
+    }
+
+    /** @param maxChanges compressed bytes of changes that are held in memory */
+    static Written write(
+            ObjectStore store, String name, Path upper, Instant takenAt, @Nullable FileImage earlier, int maxChanges) {
         if (earlier != null) {
             try {
-                return writeChanges(store, name, upper, takenAt, earlier.tables());
+                return writeChanges(store, name, upper, takenAt, earlier.tables(), maxChanges);
+            } catch (TooManyChangesException e) {
+                // Written whole, which holds nothing in memory.
             } catch (CrabException e) {
                 if (e.code() != ErrorCode.OBJECT_CORRUPT && e.code() != ErrorCode.FORMAT_UNKNOWN) {
                     throw e;
@@ -87,8 +98,9 @@ final class FileTable {
     }
 
     private static Written writeChanges(
-            ObjectStore store, String name, Path upper, Instant takenAt, List<ObjectRef> earlier) throws IOException {
-        ByteArrayOutputStream changes = new ByteArrayOutputStream();
+            ObjectStore store, String name, Path upper, Instant takenAt, List<ObjectRef> earlier, int maxChanges)
+            throws IOException {
+        Changed changes = new Changed(maxChanges);
         long entries = 0;
         try (OutputStream out = begin(changes, FileTableCursor.Header.CHANGES, takenAt);
                 FileTableView view = FileTableView.open(store, earlier)) {
@@ -219,6 +231,27 @@ final class FileTable {
     private static void note(List<String> differences, FileTableEntry entry, String what) {
         if (differences.size() <= MAX_DIFFERENCES) {
             differences.add((entry.path().isEmpty() ? "/" : entry.path()) + " " + what);
+        }
+    }
+
+    private static final class TooManyChangesException extends RuntimeException {
+        private static final long serialVersionUID = 1;
+    }
+
+    /** What differs, compressed, in memory. */
+    private static final class Changed extends ByteArrayOutputStream {
+        private final int limit;
+
+        Changed(int limit) {
+            this.limit = limit;
+        }
+
+        @Override
+        public synchronized void write(byte[] bytes, int offset, int length) {
+            if (length > limit - size()) {
+                throw new TooManyChangesException();
+            }
+            super.write(bytes, offset, length);
         }
     }
 

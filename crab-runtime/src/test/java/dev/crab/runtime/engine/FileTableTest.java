@@ -107,6 +107,21 @@ class FileTableTest {
         holds(second);
     }
 
+    /** A sandbox must not fill this program's memory by the number of its files. */
+    @Test
+    void moreChangesThanMayBeHeld_areAWholeTable() throws IOException {
+        many("d", 300);
+        FileImage first = write(null);
+        many("e", 100);
+        FileTable.Written held =
+                FileTable.write(objects, "s.g8.files", tree, Instant.now().plusSeconds(5), first, 1 << 20);
+        assertThat(held.bases()).hasSize(1);
+        FileTable.Written whole =
+                FileTable.write(objects, "s.g9.files", tree, Instant.now().plusSeconds(5), first, 1000);
+        assertThat(whole.bases()).isEmpty();
+        holds(new FileImage(9, "s.g9", whole.ref(), whole.bases(), whole.entries()));
+    }
+
     /** Any order of changes, and each table in between still tells its own state. */
     @Test
     void tables_areFewAndHoldWhatTheTreeHeld() throws IOException {
