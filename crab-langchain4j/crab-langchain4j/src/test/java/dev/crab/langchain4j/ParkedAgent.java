@@ -16,6 +16,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.Optional;
 
 /**
@@ -69,7 +70,9 @@ final class ParkedAgent {
             }
             KillableAgent.trace(work.resolve("while-parked"), "no sandbox");
             try {
-                Files.writeString(work.resolve("answer"), "go ahead");
+                // Never there without its text: the tool asks all the time.
+                Path written = Files.writeString(work.resolve("answer.new"), "go ahead");
+                Files.move(written, work.resolve("answer"), StandardCopyOption.ATOMIC_MOVE);
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
             }
