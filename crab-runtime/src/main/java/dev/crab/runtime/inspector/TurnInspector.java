@@ -44,7 +44,7 @@ public interface TurnInspector extends AutoCloseable {
 
     /** One sandbox under inspection. Calls must not overlap: one turn at a time. */
     interface Watch extends AutoCloseable {
-        /** Tools are about to run: attaches what is needed only while they do. */
+        /** Something is about to run at somebody's request: attaches what is needed only while it does. Idempotent until {@link #judge}. */
         void begin();
 
         /**
