@@ -3,6 +3,9 @@ package dev.crab.langchain4j;
 import dev.crab.overlap.OutsideEffect;
 import dev.crab.overlap.RolledBack;
 import dev.crab.runtime.session.SandboxSession.Recovery;
+import dev.langchain4j.data.message.Content;
+import dev.langchain4j.data.message.TextContent;
+import dev.langchain4j.service.tool.ToolExecutionResult;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -30,6 +33,26 @@ final class Notices {
                     + String.join(", ", restored.restarted()));
         }
         return facts.isEmpty() ? null : "\n[The sandbox was restored. " + String.join(" ", facts) + "]";
+    }
+
+    /** A tool's result with what the model has to be told beside it: nothing that was lost in a restore is kept from it. */
+    static ToolExecutionResult with(@Nullable String notice, ToolExecutionResult result) {
+        if (notice == null) {
+            return result;
+        }
+        List<Content> contents = new ArrayList<>(result.resultContents());
+        contents.add(TextContent.from(notice));
+        String text = contents.stream()
+                .map(content -> content instanceof TextContent one ? one.text() : "")
+                .collect(Collectors.joining());
+        boolean textOnly = contents.stream().allMatch(TextContent.class::isInstance);
+        ToolExecutionResult.Builder builder = ToolExecutionResult.builder()
+                .isError(result.isError())
+                .result(result.result())
+                .attributes(result.attributes());
+        return textOnly
+                ? builder.resultText(text).build()
+                : builder.resultContents(contents).build();
     }
 
     /** After one that the model wanted itself. */

@@ -14,8 +14,6 @@ import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.ChatMessage;
-import dev.langchain4j.data.message.Content;
-import dev.langchain4j.data.message.TextContent;
 import dev.langchain4j.memory.ChatMemory;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.response.ChatResponse;
@@ -23,7 +21,6 @@ import dev.langchain4j.model.chat.response.StreamingChatResponseHandler;
 import dev.langchain4j.model.output.TokenUsage;
 import dev.langchain4j.service.tool.ToolExecutionResult;
 import dev.langchain4j.service.tool.ToolExecutor;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -31,7 +28,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -328,7 +324,7 @@ final class ProtectedInvocation {
             if (effect == ToolEffect.EXTERNAL) {
                 replay.begun(key, request.name());
             }
-            ToolExecutionResult result = withNotice(tool.run(live));
+            ToolExecutionResult result = Notices.with(entry.takeNotice(), tool.run(live));
             FaultPoints.reach("tool.inside");
             replay.finished(key, request.name(), effect, tool.isSandboxUsed(), MessageCodec.result(request, result));
             recorded = true;
@@ -344,27 +340,6 @@ final class ProtectedInvocation {
                 turns.toolEnded();
             }
         }
-    }
-
-    /** Nothing that was lost in a restore is kept from the model. */
-    private ToolExecutionResult withNotice(ToolExecutionResult result) {
-        String notice = entry.takeNotice();
-        if (notice == null) {
-            return result;
-        }
-        List<Content> contents = new ArrayList<>(result.resultContents());
-        contents.add(TextContent.from(notice));
-        String text = contents.stream()
-                .map(content -> content instanceof TextContent one ? one.text() : "")
-                .collect(Collectors.joining());
-        boolean textOnly = contents.stream().allMatch(TextContent.class::isInstance);
-        ToolExecutionResult.Builder builder = ToolExecutionResult.builder()
-                .isError(result.isError())
-                .result(result.result())
-                .attributes(result.attributes());
-        return textOnly
-                ? builder.resultText(text).build()
-                : builder.resultContents(contents).build();
     }
 
     /** The service has its answer: the last turn is committed before the caller gets it. */

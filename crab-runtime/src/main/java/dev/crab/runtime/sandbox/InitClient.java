@@ -120,6 +120,18 @@ final class InitClient implements AutoCloseable {
         return gate.hold();
     }
 
+    /** See {@link SandboxFactory.RunningSandbox#mayExist}. */
+    boolean mayExist(String path) {
+        try {
+            RootedPath.openFollowing(root, path).close();
+            return true;
+        } catch (Errno e) {
+            return e.number() != Errno.ENOENT;
+        } catch (IOException e) {
+            return true;
+        }
+    }
+
     int initPid() {
         return initPid;
     }

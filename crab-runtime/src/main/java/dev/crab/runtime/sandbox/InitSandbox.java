@@ -256,6 +256,11 @@ final class InitSandbox implements SandboxFactory.RunningSandbox {
     }
 
     @Override
+    public boolean mayExist(String path) {
+        return client.mayExist(path);
+    }
+
+    @Override
     public void beforeRequests(Runnable action) {
         client.beforeRequests(action);
     }

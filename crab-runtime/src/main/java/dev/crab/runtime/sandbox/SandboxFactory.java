@@ -84,6 +84,9 @@ public interface SandboxFactory {
          */
         void setHostName(String name);
 
+        /** Whether something lies at that path, links followed; also true if that cannot be told. Looked up from outside, without a request. */
+        boolean mayExist(String path);
+
         /**
          * From now on the action runs before each request, in its thread, but for those of who holds the sandbox. What it throws comes out
          * of the request, which then is not made.

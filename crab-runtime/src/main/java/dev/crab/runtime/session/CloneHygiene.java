@@ -40,6 +40,9 @@ final class CloneHygiene {
         sandbox.setHostName(hostName(session));
         sandbox.attributes().put(Sandbox.ENVIRONMENT + VARIABLE, session);
         sandbox.writeFile(FILE, session + "\n");
+        if (!sandbox.mayExist(HOOKS)) {
+            return;
+        }
         ExecResult result = sandbox.exec(ExecRequest.of("/bin/sh", "-c", RUN_HOOKS)
                 .withEnvironment("CRAB_BRANCH_OF", parent)
                 .withTimeout(PATIENCE));

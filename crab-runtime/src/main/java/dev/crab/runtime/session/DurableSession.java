@@ -150,7 +150,8 @@ final class DurableSession implements SandboxSession {
             }
             wake();
             FaultPoints.reach("turn.begin");
-            // The watch begins with the first request (Alive.takeUp): of a turn that asks the sandbox for nothing, nobody
+            // The watch begins with the first request (Alive.takeUp): of a turn that asks the sandbox for nothing,
+            // nobody
             // waits until the kernel has attached programs.
             Commit last = now.committer.lastCommit();
             openTurn = new OpenTurn(this, last == null ? 1 : last.turn() + 1);

@@ -94,6 +94,11 @@ final class SessionSandbox implements RunningSandbox {
     }
 
     @Override
+    public boolean mayExist(String path) {
+        return current.get().mayExist(path);
+    }
+
+    @Override
     public void beforeRequests(Runnable action) {
         current.get().beforeRequests(action);
     }
