@@ -28,7 +28,7 @@ public final class AgentJvm {
      *
      * @param directory where jars and archive are kept
      * @param main the class that is started
-     * @param shortLived whether it only has to start quickly; one that computes digests of many megabytes is better off without
+     * @param shortLived whether all only have to start quickly; one that computes digests of many megabytes is better off without
      */
     public AgentJvm(Path directory, Class<?> main, boolean shortLived) throws IOException {
         this.main = main.getName();
@@ -55,18 +55,19 @@ public final class AgentJvm {
      * The command line.
      *
      * @param properties system properties, {@code name=value}
-     * @param writesArchive whether this JVM, which nobody will kill, is to write the archive
+     * @param endsItself whether nobody will kill it: then it writes the archive, if there is none. One that is killed only has to start
+     *     quickly
      */
-    public List<String> command(List<String> properties, boolean writesArchive) {
+    public List<String> command(List<String> properties, boolean endsItself) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        if (shortLived) {
+        if (shortLived || !endsItself) {
             command.add("-XX:TieredStopAtLevel=1");
         }
         command.addAll(List.of("-XX:+UseSerialGC", "-Xmx512m"));
         if (Files.exists(archive)) {
             command.add("-XX:SharedArchiveFile=" + archive);
-        } else if (writesArchive) {
+        } else if (endsItself) {
             command.add("-XX:ArchiveClassesAtExit=" + archive);
         }
         properties.forEach(property -> command.add("-D" + property));
