@@ -51,13 +51,7 @@ final class Branching {
      * @throws CrabException NAME_INVALID if the parent's name is too long for that
      */
     static List<String> freeNames(DataDirectory data, String parent, int count) {
-        if (count < 1) {
-            throw CrabException.of(
-                    ErrorCode.NAME_INVALID,
-                    "session " + parent + " cannot be branched",
-                    count + " branches were asked for",
-                    "ask for one at least");
-        }
+        requireSome(parent, count);
         Set<String> taken = new HashSet<>(data.sessions());
         List<String> names = new ArrayList<>();
         for (int i = 1; names.size() < count; i++) {
@@ -69,12 +63,23 @@ final class Branching {
         return names;
     }
 
+    private static void requireSome(String parent, int count) {
+        if (count < 1) {
+            throw CrabException.of(
+                    ErrorCode.NAME_INVALID,
+                    "session " + parent + " cannot be branched",
+                    count + " branches were asked for",
+                    "ask for one at least");
+        }
+    }
+
     /**
      * Makes them; all or, where that fails, none.
      *
      * @throws CrabException NAME_INVALID; NAME_TAKEN; OBJECT_CORRUPT, SNAPSHOT_MISSING; DISK_FULL, IO_FAILED
      */
     void make(List<String> names) {
+        requireSome(parent, names.size());
         if (new HashSet<>(names).size() != names.size()) {
             throw CrabException.of(
                     ErrorCode.NAME_TAKEN,

@@ -15,8 +15,8 @@ import dev.crab.runtime.store.LostProcess;
 import dev.crab.runtime.store.Manifest;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -79,6 +79,7 @@ final class DurableSession implements SandboxSession {
         this.standbys = new Standbys(services, store, slots, circle.standbys());
         this.origin = Branching.origin(store.journal().recovered());
         this.labels = Labels.of(store.journal().recovered());
+        retention.counts(timeline, labels.keySet());
         this.now = new Now(alive, committer(alive, timeline, manifest), recovery);
     }
 
@@ -170,7 +171,7 @@ final class DurableSession implements SandboxSession {
             }
             TurnOutcome outcome = now.committer.commit(turn.number(), position, admission);
             written = outcome.bytesWritten();
-            forgetOldGenerations(outcome.commit().generation());
+            forgetOldGenerations();
             standbys.want(now.committer.timeline());
             return outcome;
         } finally {
@@ -205,6 +206,7 @@ final class DurableSession implements SandboxSession {
     public Rollback rollbackTo(long turn, String note) {
         long asked = System.nanoTime();
         turns.lock();
+        Retention.Hold held = hold();
         try {
             requireOpen("go back");
             Timeline timeline = now.committer.timeline();
@@ -212,6 +214,7 @@ final class DurableSession implements SandboxSession {
             FaultPoints.reach("rollback.begin");
             return goBack(timeline, target, note, asked);
         } finally {
+            held.close();
             turns.unlock();
         }
     }
@@ -221,10 +224,11 @@ final class DurableSession implements SandboxSession {
         // It may run before the record is durable, but nobody can reach it: what it does goes with it.
         Alive standby = standbys.resume(target.generation());
         Alive next = standby != null ? standby : revive(timeline.spec(), manifest);
-        Alive before = parked ? null : now.alive;
+        Runnable endBefore = endOfSandbox();
+        List<LostProcess> restarted;
         boolean done = false;
         try {
-            next.takeUp(services, id(), target.attributes(), manifest);
+            restarted = next.takeUp(services, id(), target.attributes(), manifest);
             differ(next, target.turn());
             FaultPoints.reach("rollback.before");
             store.journal()
@@ -238,19 +242,20 @@ final class DurableSession implements SandboxSession {
             }
         }
         FaultPoints.reach("rollback.recorded");
-        now = new Now(next, committer(next, timeline.until(target.turn()), manifest), now.recovery);
+        Timeline counting = timeline.until(target.turn());
+        Commit commit = target.point() == null ? null : target.point().commit();
+        Recovery recovery = SessionOpening.recovery(id(), commit, manifest, next, restarted, List.of(), asked);
+        now = new Now(next, committer(next, counting, manifest), recovery);
         parked = false;
         openTurn = null;
         labels = Labels.until(labels, target.turn());
+        retention.counts(counting, labels.keySet());
         long nanos = System.nanoTime() - asked;
-        standbys.want(now.committer.timeline());
-        if (before != null) {
-            housekeeping.later("the sandbox that it had before could not be ended", () -> before.end(services));
-        }
+        standbys.want(counting);
+        housekeeping.later("the sandbox that it had before could not be ended", endBefore);
         housekeeping.later(
                 "what a rollback made void could not be deleted and takes room",
                 () -> retention.dropVoid(target.generation(), timeline.highestGeneration()));
-        Commit commit = target.point() == null ? null : target.point().commit();
         LOG.info("session {}: back at turn {} ({} ms)", id(), target.turn(), nanos / 1_000_000);
         return new Rollback(
                 target.turn(),
@@ -260,6 +265,18 @@ final class DurableSession implements SandboxSession {
                 standby != null,
                 standby != null ? 0 : next.verifyNanos(),
                 nanos);
+    }
+
+    /** What ends the sandbox that it has now; where it was parked, what may be left of that. */
+    private Runnable endOfSandbox() {
+        Alive current = now.alive;
+        return parked ? () -> removeRest(current.sandbox().id()) : () -> current.end(services);
+    }
+
+    /** What ending a sandbox left where that failed half-way; its name is not used again. */
+    private void removeRest(String name) {
+        services.factory().sweep(name);
+        SandboxSlots.delete(services, name);
     }
 
     private Alive revive(SandboxSpec spec, @Nullable Manifest manifest) {
@@ -274,6 +291,7 @@ final class DurableSession implements SandboxSession {
     @Override
     public TurnDiff diff(long from, long to) {
         turns.lock();
+        Retention.Hold held = hold();
         try {
             Timeline timeline = now.committer.timeline();
             return TurnDiffs.between(
@@ -281,23 +299,29 @@ final class DurableSession implements SandboxSession {
                     TurnTarget.of(id(), timeline, store.manifests(), from),
                     TurnTarget.of(id(), timeline, store.manifests(), to));
         } finally {
+            held.close();
             turns.unlock();
         }
     }
 
     @Override
     public List<SandboxSession> branch(long turn, int count) {
-        return branch(turn, Branching.freeNames(services.data(), id(), count));
+        return branch(turn, () -> Branching.freeNames(services.data(), id(), count));
     }
 
     @Override
     public List<SandboxSession> branch(long turn, List<String> names) {
+        return branch(turn, () -> names);
+    }
+
+    private List<SandboxSession> branch(long turn, Supplier<List<String>> namer) {
+        List<String> names;
         turns.lock();
+        Retention.Hold held = hold();
         try {
             requireOpen("be branched");
+            names = namer.get();
             TurnTarget target = TurnTarget.of(id(), now.committer.timeline(), store.manifests(), turn);
-            // Nothing of the turn may be deleted meanwhile.
-            housekeeping.await();
             new Branching(
                             services,
                             id(),
@@ -305,6 +329,7 @@ final class DurableSession implements SandboxSession {
                             FileJournal.read(services.data().session(id())))
                     .make(names);
         } finally {
+            held.close();
             turns.unlock();
         }
         return Branches.open(services, names, circle);
@@ -313,6 +338,7 @@ final class DurableSession implements SandboxSession {
     @Override
     public void label(long turn, @Nullable String label) {
         turns.lock();
+        Retention.Hold held = hold();
         try {
             requireOpen("name a turn");
             Labels.check(label);
@@ -321,7 +347,9 @@ final class DurableSession implements SandboxSession {
                     .turn();
             store.journal().append(Labels.KIND, Labels.toJson(known, label));
             labels = Labels.with(labels, known, label);
+            forgetOldGenerations();
         } finally {
+            held.close();
             turns.unlock();
         }
     }
@@ -333,10 +361,18 @@ final class DurableSession implements SandboxSession {
         }
     }
 
-    private void forgetOldGenerations(long committed) {
-        Set<Long> pinned = now.committer.timeline().generations(labels.keySet());
-        housekeeping.later(
-                "old generations could not be deleted and take room", () -> retention.dropOld(committed, pinned));
+    private void forgetOldGenerations() {
+        retention.counts(now.committer.timeline(), labels.keySet());
+        dropOld();
+    }
+
+    private void dropOld() {
+        housekeeping.later("old generations could not be deleted and take room", retention::dropOld);
+    }
+
+    /** What is looked up from here on is not deleted until this is closed. */
+    private Retention.Hold hold() {
+        return retention.hold(this::dropOld);
     }
 
     private CrabException invalid(String verb, String why) {
@@ -360,9 +396,7 @@ final class DurableSession implements SandboxSession {
             try (store) {
                 standbys.close();
                 housekeeping.await();
-                if (!parked) {
-                    now.alive.end(services);
-                }
+                endOfSandbox().run();
             } finally {
                 circle.closed(this);
             }
@@ -414,9 +448,7 @@ final class DurableSession implements SandboxSession {
             }
             requireOpen("use its sandbox");
             FaultPoints.reach("wake.begin");
-            String before = now.alive.sandbox().id();
-            services.factory().sweep(before);
-            SandboxSlots.delete(services, before);
+            removeRest(now.alive.sandbox().id());
             Commit last = lastCommit();
             Timeline timeline = now.committer.timeline();
             TurnTarget target = TurnTarget.of(id(), timeline, store.manifests(), last == null ? 0 : last.turn());

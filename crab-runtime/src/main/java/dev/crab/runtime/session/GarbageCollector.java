@@ -168,7 +168,8 @@ public final class GarbageCollector {
         Set<Long> pinned = timeline == null
                 ? Set.of()
                 : timeline.generations(Labels.of(records).keySet());
-        return Retention.kept(candidates, services.keepGenerations(), pinned).stream()
+        Set<Long> counting = timeline == null ? Set.of() : timeline.generations();
+        return Retention.kept(candidates, counting, services.keepGenerations(), pinned).stream()
                 .map(manifests::read)
                 .toList();
     }

@@ -2,6 +2,7 @@ package dev.crab.runtime.session;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.fault.FaultPoints;
+import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.snapshot.Snapshot;
 import dev.crab.runtime.snapshot.Snapshotter;
 import dev.crab.runtime.store.CheckpointStore;
@@ -21,8 +22,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Decides what of a session stays in the store. What is deleted is always named after the session, so that others can be alive beside
- * it; and a manifest always goes before what it needs.
+ * Decides what of a session stays in the store: the newest few of the generations that turns count by, and those of turns with a label. What
+ * is deleted is always named after the session, so that others can be alive beside it; and a manifest always goes before what it needs.
+ * Thread-safe: what is to be kept is asked when something is deleted, and not when that was wished.
  */
 final class Retention {
     private static final Logger LOG = LoggerFactory.getLogger(Retention.class);
@@ -31,22 +33,63 @@ final class Retention {
     private final Snapshotter snapshots;
     private final int keep;
 
+    // Guarded by this, which is held while something is deleted.
+    private Set<Long> counting = Set.of();
+    private Set<Long> pinned = Set.of();
+    private long newest;
+    private int holds;
+    private boolean due;
+
     Retention(CheckpointStore store, Snapshotter snapshots, int keep) {
         this.store = store;
         this.snapshots = snapshots;
         this.keep = keep;
     }
 
+    /** From now on these are the turns that count, and the labels that they have. */
+    synchronized void counts(Timeline timeline, Set<Long> labelled) {
+        Commit last = timeline.last();
+        newest = last == null ? 0 : last.generation();
+        counting = timeline.generations();
+        pinned = timeline.generations(labelled);
+    }
+
+    /** Keeps {@link #dropOld} from deleting what counts until it is closed; waits for one that is at it. */
+    interface Hold extends AutoCloseable {
+        @Override
+        void close();
+    }
+
     /**
-     * Removes everything that no committed generation needs: what a crash left of turns that never committed. Only while nothing of this
-     * session is being captured. Where an older manifest cannot be read, it cannot be told what that one needs: then only that goes whose
-     * name says that it came after every committed generation, which nothing of those can need.
+     * See {@link Hold}.
      *
-     * @param committed the newest committed generation; 0 if there is none
+     * @param whenDue runs when it is closed, if something was to be deleted meanwhile and was not
      */
-    void sweepUncommitted(long committed) {
+    synchronized Hold hold(Runnable whenDue) {
+        holds++;
+        return () -> {
+            if (release()) {
+                whenDue.run();
+            }
+        };
+    }
+
+    private synchronized boolean release() {
+        boolean last = --holds == 0 && due;
+        due &= !last;
+        return last;
+    }
+
+    /**
+     * Removes everything that no turn needs which counts: what a crash left of turns that never committed, and of those that a rollback made
+     * void. Only while nothing of this session is being captured. Where an older manifest cannot be read, it cannot be told what that one
+     * needs: then only that goes whose name says that it came after every committed generation, which nothing of those can need.
+     */
+    synchronized void sweepUncommitted(Timeline timeline) {
+        counts(timeline, Set.of());
+        long committed = newest;
         List<String> deleted = new ArrayList<>();
-        List<Manifest> kept = committed(committed);
+        List<Manifest> kept = committed();
         if (kept == null) {
             deleted.addAll(deleteByName(generation -> generation > committed, Needed.of(List.of())));
         } else {
@@ -66,10 +109,10 @@ final class Retention {
     }
 
     /** Null if one of them cannot be read. */
-    private @Nullable List<Manifest> committed(long newest) {
+    private @Nullable List<Manifest> committed() {
         List<Manifest> manifests = new ArrayList<>();
         for (long generation : store.manifests().generations()) {
-            if (generation <= newest) {
+            if (counting.contains(generation)) {
                 try {
                     manifests.add(store.manifests().read(generation));
                 } catch (CrabException e) {
@@ -82,19 +125,21 @@ final class Retention {
     }
 
     /**
-     * Removes the generations older than the newest few, and what only they needed. Safe beside a capture, which never needs more than the
-     * newest generation. One whose manifest cannot be read goes like the others: then by names, everything older than the oldest that is
-     * kept and not needed by one of those.
+     * Removes the generations older than the newest few, those that no turn counts by any more, and what only they needed; nothing while there
+     * is a {@link #hold}. Safe beside a capture, which never needs more than the newest generation. One whose manifest cannot be read goes
+     * like the others: then by names, everything older than the oldest that is kept and not needed by one of those.
      *
-     * @param committed the newest committed generation
-     * @param pinned generations that stay in any case
      * @throws CrabException if a manifest that is kept cannot be read: it cannot be told what it needs, so nothing is removed
      */
-    void dropOld(long committed, Set<Long> pinned) {
+    synchronized void dropOld() {
+        if (holds > 0) {
+            due = true;
+            return;
+        }
         List<Long> generations = store.manifests().generations().stream()
-                .filter(generation -> generation <= committed)
+                .filter(generation -> generation <= newest)
                 .toList();
-        List<Long> kept = kept(generations, keep, pinned);
+        List<Long> kept = kept(generations, counting, keep, pinned);
         if (generations.size() == kept.size()) {
             return;
         }
@@ -119,18 +164,19 @@ final class Retention {
             }
         }
         if (byName) {
-            long oldest = generations.get(Math.max(0, generations.size() - keep));
+            long oldest = kept.get(Math.max(0, kept.size() - keep));
             deleteByName(generation -> generation < oldest && !pinned.contains(generation), needed);
         }
     }
 
-    /** Those of the generations that stay: the newest few, and the pinned ones. */
-    static List<Long> kept(List<Long> generations, int keep, Set<Long> pinned) {
-        int from = Math.max(0, generations.size() - keep);
+    /** Those of the generations that stay: the newest few of those that count, and the pinned ones. */
+    static List<Long> kept(List<Long> generations, Set<Long> counting, int keep, Set<Long> pinned) {
+        List<Long> candidates = generations.stream().filter(counting::contains).toList();
+        int from = Math.max(0, candidates.size() - keep);
         List<Long> kept = new ArrayList<>();
-        for (int i = 0; i < generations.size(); i++) {
-            if (i >= from || pinned.contains(generations.get(i))) {
-                kept.add(generations.get(i));
+        for (int i = 0; i < candidates.size(); i++) {
+            if (i >= from || pinned.contains(candidates.get(i))) {
+                kept.add(candidates.get(i));
             }
         }
         return kept;
@@ -144,13 +190,14 @@ final class Retention {
      * @param highest the highest number that was used by then
      * @throws CrabException if a manifest that is kept cannot be read: it cannot be told what it needs, so nothing is removed
      */
-    void dropVoid(long committed, long highest) {
+    synchronized void dropVoid(long committed, long highest) {
         List<Manifest> kept = store.manifests().generations().stream()
-                .filter(generation -> generation <= committed)
+                .filter(counting::contains)
                 .map(store.manifests()::read)
                 .toList();
-        List<String> deleted =
-                deleteByName(generation -> generation > committed && generation <= highest, Needed.of(kept));
+        List<String> deleted = deleteByName(
+                generation -> generation > committed && generation <= highest && !counting.contains(generation),
+                Needed.of(kept));
         LOG.debug("session {}: removed what a rollback made void: {}", store.session(), deleted);
     }
 

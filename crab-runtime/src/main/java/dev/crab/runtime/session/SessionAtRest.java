@@ -44,7 +44,7 @@ final class SessionAtRest {
                             SessionRecords.asked(target.turn(), target.generation(), note, System.currentTimeMillis()));
             FaultPoints.reach("rollback.recorded");
             new Retention(store, services.snapshots(), services.keepGenerations())
-                    .sweepUncommitted(target.generation());
+                    .sweepUncommitted(timeline.until(target.turn()));
             return new Rollback(
                     target.turn(),
                     target.point() == null ? null : target.point().commit(),

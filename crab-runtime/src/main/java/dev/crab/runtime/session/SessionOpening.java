@@ -65,7 +65,7 @@ final class SessionOpening {
             }
             FaultPoints.reach("open.swept");
             Retention retention = new Retention(store, services.snapshots(), services.keepGenerations());
-            retention.sweepUncommitted(last == null ? 0 : last.generation());
+            retention.sweepUncommitted(recorded);
 
             FaultPoints.reach("open.clean");
             Opened opened = targets == null ? start(recorded) : restore(recorded, targets);
@@ -175,7 +175,7 @@ final class SessionOpening {
                 id,
                 to.turn(),
                 opened.skipped);
-        retention.sweepUncommitted(to.generation());
+        retention.sweepUncommitted(opened.timeline);
     }
 
     private Recovery recovery(CheckpointStore store, Opened opened, List<LostProcess> restarted) {

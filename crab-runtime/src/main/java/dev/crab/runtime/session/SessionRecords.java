@@ -55,6 +55,11 @@ final class SessionRecords {
             return points.isEmpty() ? Map.of() : points.get(points.size() - 1).attributes();
         }
 
+        /** The generations of the turns that count. */
+        Set<Long> generations() {
+            return points.stream().map(point -> point.commit().generation()).collect(Collectors.toSet());
+        }
+
         /** The generations of these turns. */
         Set<Long> generations(Set<Long> turns) {
             return points.stream()

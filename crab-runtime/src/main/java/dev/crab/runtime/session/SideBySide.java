@@ -31,7 +31,7 @@ final class SideBySide {
             return thread;
         });
         List<T> results = new ArrayList<>();
-        RuntimeException failure = null;
+        Throwable failure = null;
         try {
             List<Future<T>> running = new ArrayList<>();
             work.forEach(one -> running.add(threads.submit(one)));
@@ -47,7 +47,7 @@ final class SideBySide {
         }
         if (failure != null) {
             results.forEach(undo);
-            throw failure;
+            throw thrown(failure);
         }
         return results;
     }
@@ -70,17 +70,21 @@ final class SideBySide {
         }
     }
 
-    private static RuntimeException joined(@Nullable RuntimeException before, @Nullable Throwable cause) {
-        if (cause instanceof Error error) {
-            throw error;
-        }
-        RuntimeException next = cause instanceof RuntimeException runtime
-                ? runtime
+    private static Throwable joined(@Nullable Throwable before, @Nullable Throwable cause) {
+        Throwable next = cause instanceof RuntimeException || cause instanceof Error
+                ? cause
                 : CrabException.of(ErrorCode.INTERNAL, "a branch cannot be made", String.valueOf(cause), "report this");
         if (before == null) {
             return next;
         }
         before.addSuppressed(next);
         return before;
+    }
+
+    private static RuntimeException thrown(Throwable failure) {
+        if (failure instanceof Error error) {
+            throw error;
+        }
+        return (RuntimeException) failure;
     }
 }

@@ -93,6 +93,7 @@ final class Standbys implements AutoCloseable {
         Parked made = null;
         try {
             Manifest manifest = store.manifests().read(generation);
+            SessionOpening.checkImage(services, store.session(), timeline.spec(), manifest);
             Revival.Held held = new Revival(services, store.session(), slots.next()).park(timeline.spec(), manifest);
             made = new Parked(held, held.memory());
             FaultPoints.reach("standby.parked");

@@ -10,6 +10,7 @@ import dev.crab.runtime.session.CrashTest.Workload;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -232,6 +233,26 @@ class BranchTest {
                 assertThat(SessionFixture.run(branch.sandbox(), "echo here")).isEqualTo("here");
                 assertThat(branch.turns()).hasSize(1);
             }
+        }
+    }
+
+    @Test
+    void branchedByTwoAtOnce_eachHasNamesOfItsOwn() throws Exception {
+        try (SandboxSession parent = FIXTURE.open("twice")) {
+            Turn turn = parent.beginTurn();
+            parent.sandbox().writeFile("/srv/file", "1");
+            turn.commit(SessionFixture.position(1));
+            CompletableFuture<List<SandboxSession>> beside = CompletableFuture.supplyAsync(() -> parent.branch(1, 2));
+            List<SandboxSession> all = new ArrayList<>(parent.branch(1, 2));
+            all.addAll(beside.get());
+            assertThat(all)
+                    .extracting(SandboxSession::id)
+                    .doesNotHaveDuplicates()
+                    .hasSize(4);
+            all.forEach(SandboxSession::close);
+            assertThatThrownBy(() -> parent.branch(1, List.of()))
+                    .isInstanceOfSatisfying(
+                            CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NAME_INVALID));
         }
     }
 }

@@ -10,8 +10,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
 import dev.crab.runtime.session.SandboxSession.Recovery;
+import dev.crab.runtime.snapshot.BtrfsSnapshotter;
+import dev.crab.runtime.snapshot.Snapshotter;
 import dev.crab.runtime.store.CheckpointStore;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -143,6 +146,34 @@ class ParkedSessionTest {
         }
         try (SandboxSession session = fixture.open(id)) {
             assertThat(run(session.sandbox(), "cat /srv/number")).isEqualTo("1");
+        }
+    }
+
+    @Test
+    void endThatFailedHalfWay_isMadeUpForByARollbackAndByTheEndOfTheSession() throws IOException {
+        for (boolean rollsBack : new boolean[] {true, false}) {
+            String name = id + rollsBack;
+            try (SandboxSession session = fixture.open(name)) {
+                Turn turn = session.beginTurn();
+                session.sandbox().writeFile("/srv/file", "1");
+                turn.commit(position(1));
+                FaultPoints.handler((point, times) -> {
+                    if (point.equals("park.stopped")) {
+                        throw new IllegalStateException("the test's");
+                    }
+                });
+                assertThatThrownBy(session::park).isInstanceOf(IllegalStateException.class);
+                FaultPoints.handler(null);
+                if (rollsBack) {
+                    session.rollbackTo(1);
+                }
+            } finally {
+                FaultPoints.handler(null);
+            }
+            String sandbox = fixture.runtime().data().sandbox(name);
+            try (Snapshotter snapshots = BtrfsSnapshotter.open(fixture.data())) {
+                assertThat(snapshots.volumes()).noneMatch(volume -> volume.startsWith(sandbox));
+            }
         }
     }
 }

@@ -1,10 +1,16 @@
 package dev.crab.runtime.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.crab.runtime.CrabConfig;
 import dev.crab.runtime.CrabRuntime;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.os.Cgroups;
+import dev.crab.runtime.os.OwnFiles;
+import dev.crab.runtime.sandbox.SandboxImage;
+import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.CrashTest.Workload;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -152,5 +158,42 @@ class StandbyTest {
             assertThat(session.standbys()).isZero();
             Workload.assertStateAfter(session, Workload.TURNS);
         }
+    }
+
+    @Test
+    void imageThatWasExchanged_isParkedNoMoreThanItIsRestored() throws Exception {
+        Path root = Files.createTempDirectory("crab-standby-image");
+        Files.createDirectories(root.resolve("root/bin"));
+        Files.writeString(root.resolve("root/bin/sh"), "");
+        Path archive = root.resolve("image.tar");
+        pack(root.resolve("root"), archive);
+        SandboxSpec spec = SandboxSpec.defaults().withImage(new SandboxImage.Tarball(archive));
+        try (CrabRuntime runtime = runtime(FIXTURE.data(), 1);
+                SandboxSession session = runtime.open("exchanged", spec)) {
+            save(session);
+            awaitParked(session, 1);
+            Files.writeString(root.resolve("root/other"), "");
+            pack(root.resolve("root"), archive);
+            save(session);
+            awaitParked(session, 0);
+            assertThatThrownBy(() -> session.rollbackTo(2))
+                    .isInstanceOfSatisfying(
+                            CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.IMAGE_INVALID));
+        } finally {
+            OwnFiles.remove(root);
+        }
+    }
+
+    private static void pack(Path root, Path archive) throws Exception {
+        Process tar = new ProcessBuilder("tar", "-C", root.toString(), "-cf", archive.toString(), ".")
+                .inheritIO()
+                .start();
+        assertThat(tar.waitFor()).isZero();
+    }
+
+    private static void save(SandboxSession session) {
+        Turn turn = session.beginTurn();
+        session.sandbox().writeFile("/file", Long.toString(turn.number()));
+        turn.commit(SessionFixture.position(turn.number()));
     }
 }
