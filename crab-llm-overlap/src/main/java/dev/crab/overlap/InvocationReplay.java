@@ -21,6 +21,7 @@ public final class InvocationReplay {
     private RecordedInvocation recorded;
     private final boolean resumed;
     private final @Nullable RecordedInvocation leftBehind;
+    private final Runnable giveBack;
     private final Map<String, Integer> occurrences = new HashMap<>();
     private long epoch;
     private long newestResult = -1;
@@ -31,11 +32,13 @@ public final class InvocationReplay {
             SessionReplay session,
             RecordedInvocation recorded,
             boolean resumed,
-            @Nullable RecordedInvocation leftBehind) {
+            @Nullable RecordedInvocation leftBehind,
+            Runnable giveBack) {
         this.session = session;
         this.recorded = recorded;
         this.resumed = resumed;
         this.leftBehind = leftBehind;
+        this.giveBack = giveBack;
         this.epoch = session.epoch();
     }
 
@@ -240,11 +243,18 @@ public final class InvocationReplay {
     public void end() {
         refuseStale();
         session.append(RecordKinds.END, SessionReplay.node().put("key", recorded.key));
-        release();
+        leave();
     }
 
     /** Leaves the invocation unfinished: the same call takes it up again. */
     public void release() {
+        synchronized (session) {
+            leave();
+            giveBack.run();
+        }
+    }
+
+    private void leave() {
         synchronized (session) {
             // Behind a rollback it may be another's already.
             recorded.active &= session.epoch() != epoch;

@@ -334,6 +334,7 @@ public final class SessionReplay {
         RecordedInvocation found;
         RecordedInvocation leftBehind = null;
         String key;
+        int place = 0;
         if (scope == null) {
             RecordedInvocation newest = newestRoots.get(memory);
             found = null;
@@ -346,7 +347,8 @@ public final class SessionReplay {
             }
             key = found != null ? found.key : Digest.of(call, Integer.toString(rootsOfCall.getOrDefault(call, 0) + 1));
         } else {
-            key = Digest.of(scope.id(), call, Integer.toString(scope.next(call)));
+            place = scope.take(call, epoch, one -> invocations.containsKey(key(scope, call, one)));
+            key = key(scope, call, place);
             found = invocations.get(key);
         }
         boolean resumed = found != null;
@@ -361,7 +363,13 @@ public final class SessionReplay {
         }
         RecordedInvocation invocation = Objects.requireNonNull(found);
         invocation.active = true;
-        return new InvocationReplay(this, invocation, resumed, leftBehind);
+        int taken = place;
+        Runnable giveBack = scope == null ? () -> {} : () -> scope.giveBack(call, taken);
+        return new InvocationReplay(this, invocation, resumed, leftBehind, giveBack);
+    }
+
+    private static String key(ReplayScope scope, String call, int place) {
+        return Digest.of(scope.id(), call, Integer.toString(place));
     }
 
     /** What a chat memory was when the first of its calls began that a rollback has made void, if none has begun since. */

@@ -187,4 +187,29 @@ class RollbackReplayTest {
         assertThat(turns.replay().isPrepared()).isFalse();
         assertThat(begin("call").isResumed()).isFalse();
     }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void voidCallOfARun_leavesItsPlace_soThatWhatIsDoneInsteadIsTakenUpAfterACrash(boolean crashed) {
+        ReplayScope run = ReplayScope.run("1");
+        InvocationReplay first = turns.replay().begin("first", "memory", run, text(""));
+        turn(first, 1, ToolEffect.SANDBOX);
+        first.end();
+        InvocationReplay second = turns.replay().begin("second", "memory", run, text(""));
+        turn(second, 2, ToolEffect.SANDBOX);
+        second.end();
+
+        turns.rollbackTo(1, "");
+        InvocationReplay instead = turns.replay().begin("second", "memory", run, text(""));
+        assertThat(instead.isResumed()).isFalse();
+        turn(instead, 2, ToolEffect.SANDBOX);
+        instead.end();
+
+        reopen(crashed);
+        ReplayScope again = crashed ? ReplayScope.run("1") : run;
+        InvocationReplay next = turns.replay().begin("second", "memory", again, text(""));
+        assertThat(next.isResumed())
+                .as("after a crash the run is gone through anew")
+                .isEqualTo(crashed);
+    }
 }

@@ -281,6 +281,24 @@ class SessionReplayTest {
     }
 
     @Test
+    void failedInvocation_madeAgainInTheSameRun_isTakenUp_andTheNextEqualOneIsAnother() {
+        ReplayScope run = ReplayScope.run(turns.replay().currentRun());
+        InvocationReplay first = turns.replay().begin("call", "memory", run, SessionReplay.node());
+        InvocationReplay beside = turns.replay().begin("call", "memory", run, SessionReplay.node());
+        respond(first, "r1", "one");
+        first.release();
+
+        InvocationReplay again = turns.replay().begin("call", "memory", run, SessionReplay.node());
+        assertThat(again.key()).isEqualTo(first.key());
+        assertThat(again.nextResponse("r1")).contains(text("one"));
+        again.end();
+        beside.end();
+        InvocationReplay third = turns.replay().begin("call", "memory", run, SessionReplay.node());
+        assertThat(third.isResumed()).isFalse();
+        assertThat(third.key()).isNotIn(first.key(), beside.key());
+    }
+
+    @Test
     void unfinishedInvocation_isLeftBehindByAnotherCall_andNotTakenUpAgain() {
         InvocationReplay first = begin("call");
         respond(first, "r1", "one");

@@ -356,6 +356,27 @@ class InterceptorTest {
     }
 
     @Test
+    void modelFailureInARun_isTheCallersAndTheSameCallGoesOn() {
+        script.calls(null, call("c1", "append", "line", "A"));
+        script.server()
+                .stubFor(com.github.tomakehurst.wiremock.client.WireMock.post("/v1/chat/completions")
+                        .atPriority(1)
+                        .withRequestBody(com.github.tomakehurst.wiremock.client.WireMock.matchingJsonPath(
+                                "$.messages[?(@.tool_call_id == 'c1')]"))
+                        .willReturn(com.github.tomakehurst.wiremock.client.WireMock.serverError()));
+        Agent agent = agent().build();
+        try (CrabSession run = Crab.run(SESSION)) {
+            assertThatThrownBy(() -> agent.work("go")).isInstanceOf(RuntimeException.class);
+            script.server().resetAll();
+            script.says("c1", "done");
+
+            assertThat(agent.work("go").content()).isEqualTo("done");
+            run.complete();
+        }
+        assertThat(ran).containsExactly("append A");
+    }
+
+    @Test
     void failedCommit_endsTheRunAsAnError_notAsToolText() {
         script.calls(null, call("c1", "append", "line", "A"))
                 .calls("c1", call("c2", "append", "line", "B"))

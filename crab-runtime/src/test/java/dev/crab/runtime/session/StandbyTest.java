@@ -175,7 +175,12 @@ class StandbyTest {
             Files.writeString(root.resolve("root/other"), "");
             pack(root.resolve("root"), archive);
             save(session);
-            awaitParked(session, 0);
+            // One thread parks for all: when this one is, it has come past the other.
+            try (SandboxSession after = runtime.open("after", SessionFixture.spec())) {
+                save(after);
+                awaitParked(after, 1);
+            }
+            assertThat(session.standbys()).isZero();
             assertThatThrownBy(() -> session.rollbackTo(2))
                     .isInstanceOfSatisfying(
                             CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.IMAGE_INVALID));
