@@ -77,6 +77,7 @@ class TrialTest {
                 List.of(expect),
                 List.of(),
                 List.of(),
+                false,
                 limit);
     }
 
