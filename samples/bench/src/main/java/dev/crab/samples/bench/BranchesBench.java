@@ -29,16 +29,15 @@ import picocli.CommandLine.Option;
             ""
         })
 final class BranchesBench extends Measurement {
-    private static final String START = "setsid redis-server --save '' --appendonly no > /dev/null 2>&1 < /dev/null &\n"
-            + "for i in $(seq 200); do redis-cli ping > /dev/null 2>&1 && break; sleep 0.05; done\n";
-    private static final String FILL = """
+    private static final String START = """
             set -o pipefail
+            setsid redis-server --save '' --appendonly no > /dev/null 2>&1 < /dev/null &
+            for i in $(seq 200); do redis-cli ping > /dev/null 2>&1 && break; sleep 0.05; done
             python3 -c '
-            import base64, os, sys
-            for i in range(int(sys.argv[1]) * 256):
-                value = base64.b64encode(os.urandom(3072))
-                sys.stdout.buffer.write(b"*3\\r\\n$3\\r\\nSET\\r\\n$10\\r\\nkey-%%06d\\r\\n$4096\\r\\n%%s\\r\\n" %% (i, value))
-            ' %d | redis-cli --pipe > /dev/null
+            import base64, os
+            for i in range(MEBIBYTES * 256):
+                print("SET", "key-" + str(i), base64.b64encode(os.urandom(3072)).decode())
+            ' | redis-cli --pipe > /dev/null
             """;
     private static final int WRITES = 10;
 
@@ -78,7 +77,7 @@ final class BranchesBench extends Measurement {
         Report report = new Report("Branches of a redis with " + megabytes + " MiB", Machine.describe());
         List<String> names = new ArrayList<>();
         try (SandboxSession parent = runtime.open(session, spec)) {
-            TurnOutcome outcome = turn(parent, START + String.format(Locale.ROOT, FILL, megabytes));
+            TurnOutcome outcome = turn(parent, START.replace("MEBIBYTES", Integer.toString(megabytes)));
             save.add(outcome.freezeNanos());
             SessionUse whole = SessionUse.of(data, session);
             int wave = waveOf(SessionUse.memory(session));

@@ -38,7 +38,7 @@ record SessionUse(long store, long snapshots) {
                     kilobytes += read(process.resolve("smaps_rollup"))
                             .lines()
                             .filter(line -> line.startsWith("Pss:"))
-                            .mapToLong(line -> Long.parseLong(line.split("\\s+")[1]))
+                            .mapToLong(line -> Long.parseLong(line.split("\\s+", -1)[1]))
                             .sum();
                 }
             }
@@ -104,7 +104,7 @@ record SessionUse(long store, long snapshots) {
                         .lines()
                         .reduce("", (before, line) -> line)
                         .strip()
-                        .split("\\s+");
+                        .split("\\s+", -1);
                 bytes += Long.parseLong(fields[1]);
             }
             return bytes;
