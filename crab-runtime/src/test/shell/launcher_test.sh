@@ -65,7 +65,7 @@ as_nobody() {
 help_lists_every_command() {
     local command
     run 0 "$CRAB" --help
-    for command in setup quickstart test doctor bench prove sessions show timeline rollback branch diff verify stop delete gc; do
+    for command in setup quickstart test doctor bench prove sessions show timeline rollback branch diff label verify stop delete gc; do
         [[ $OUT =~ (^|$'\n')"  $command " ]] || give_up "not listed: $command"
     done
     [[ -z $ERR ]] || give_up "something on standard error"

@@ -161,6 +161,17 @@ public final class CrabRuntime implements AutoCloseable {
     }
 
     /**
+     * Gives a turn of a session that nobody has open a name, which keeps it. For one that is open, {@link SandboxSession#label}.
+     *
+     * @param turn one of its turns, from 1
+     * @param label as there; null takes the turn's label away
+     * @throws CrabException NAME_INVALID; SESSION_UNKNOWN; SESSION_LOCKED; TURN_UNKNOWN; TURN_NOT_KEPT; DISK_FULL, IO_FAILED
+     */
+    public void label(String sessionId, long turn, @Nullable String label) {
+        SandboxSessions.label(data(), sessionId, turn, label);
+    }
+
+    /**
      * Frees what nobody needs any more in all sessions that nobody has open: generations beyond {@link CrabConfig#keepGenerations}, what
      * turns that never committed have left, what dead owners left running. Safe at any moment.
      *

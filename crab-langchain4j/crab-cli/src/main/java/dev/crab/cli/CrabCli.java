@@ -27,6 +27,7 @@ import picocli.CommandLine.Spec;
             RollbackCommand.class,
             BranchCommand.class,
             DiffCommand.class,
+            LabelCommand.class,
             StopCommand.class,
             DeleteCommand.class,
             GcCommand.class

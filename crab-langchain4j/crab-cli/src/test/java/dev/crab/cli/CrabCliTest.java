@@ -144,6 +144,7 @@ class CrabCliTest {
                 "rollback one 1",
                 "branch one 1",
                 "diff one 1 2",
+                "label one 1 name",
                 "timeline one",
                 "stop one",
                 "delete one")) {
@@ -176,6 +177,7 @@ class CrabCliTest {
             assertThat(crab("show", "twig", here()).out()).contains("begun at turn 2 of one");
             assertThat(crab("branch", "one", "1", "twig", here()))
                     .satisfies(taken -> assertThat(taken.err()).startsWith("NAME_TAKEN"));
+            label();
             JsonNode diff = crab("diff", "twig", "0", "1", "--json", here()).json();
             assertThat(diff.path("born").findValuesAsText("comm")).containsExactly("sleep");
             assertThat(crab("diff", "twig", "1", "2", here()).out()).contains("0 files, 0 processes born, 0 gone");
@@ -194,6 +196,30 @@ class CrabCliTest {
         } finally {
             crab("delete", "twig", "twig2", here());
         }
+    }
+
+    private void label() {
+        assertThat(crab("label", "twig2", "1", "here", here()).out()).contains("turn 1 of twig2 is \"here\"");
+        assertThat(crab("show", "twig2", here()).out().lines().toList().get(1)).endsWith("here");
+        assertThat(crab("show", "twig2", "--json", here())
+                        .json()
+                        .path("turns")
+                        .path(0)
+                        .path("label")
+                        .asText())
+                .isEqualTo("here");
+        assertThat(crab("diff", "twig2", "here", "2", here()).out()).contains("0 files");
+        for (String refused : List.of("0 x", "7 x", "nowhere x")) {
+            String[] words = refused.split(" ", -1);
+            assertThat(crab("label", "twig2", words[0], words[1], here()).err()).startsWith("TURN_UNKNOWN");
+        }
+        assertThat(crab("label", "twig2", "1", "17", here()).err()).startsWith("NAME_INVALID");
+        assertThat(crab("label", "twig2", "1", here()).status()).isEqualTo(2);
+        JsonNode taken =
+                crab("label", "twig2", "here", "--remove", "--json", here()).json();
+        assertThat(taken.path("turn").asInt()).isEqualTo(1);
+        assertThat(taken.path("label").isNull()).isTrue();
+        assertThat(crab("rollback", "twig2", "here", here()).err()).startsWith("TURN_UNKNOWN");
     }
 
     @Test

@@ -144,8 +144,8 @@ final class Branching {
                 files.bases().stream().map(base -> take(branch, base, name)).toList(),
                 files.entries());
         FaultPoints.reach("branch.linked");
-        Snapshot snapshot = services.snapshots()
-                .copy(services.snapshots().find(files.snapshotId()), filesTaken.snapshotId(), data.sandbox(name));
+        Snapshot snapshot =
+                services.snapshots().copy(services.snapshots().find(files.snapshotId()), filesTaken.snapshotId());
         services.snapshots().makeDurable(snapshot);
         FaultPoints.reach("branch.snapshot");
         return new Manifest(

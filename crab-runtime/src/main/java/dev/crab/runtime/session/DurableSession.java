@@ -341,12 +341,8 @@ final class DurableSession implements SandboxSession {
         Retention.Hold held = hold();
         try {
             requireOpen("name a turn");
-            Labels.check(label);
-            // It has to be there for its label to keep it.
-            long known = TurnTarget.of(id(), now.committer.timeline(), store.manifests(), turn)
-                    .turn();
-            store.journal().append(Labels.KIND, Labels.toJson(known, label));
-            labels = Labels.with(labels, known, label);
+            Labels.give(store, now.committer.timeline(), turn, label);
+            labels = Labels.with(labels, turn, label);
             forgetOldGenerations();
         } finally {
             held.close();

@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.session.SessionRecords.Timeline;
+import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.JournalRecord;
 import java.util.List;
 import java.util.Map;
@@ -24,7 +26,7 @@ final class Labels {
      *
      * @throws CrabException NAME_INVALID
      */
-    static void check(@Nullable String label) {
+    private static void check(@Nullable String label) {
         if (label == null) {
             return;
         }
@@ -38,7 +40,26 @@ final class Labels {
         }
     }
 
-    static ObjectNode toJson(long turn, @Nullable String label) {
+    /**
+     * Records that a turn has a label from now on, or none any more.
+     *
+     * @throws CrabException NAME_INVALID; TURN_UNKNOWN; TURN_NOT_KEPT, for the checkpoint has to be there for its label to keep it;
+     *     DISK_FULL, IO_FAILED
+     */
+    static void give(CheckpointStore store, Timeline timeline, long turn, @Nullable String label) {
+        check(label);
+        if (turn == 0) {
+            throw CrabException.of(
+                    ErrorCode.TURN_UNKNOWN,
+                    "turn 0 of session " + store.session() + " cannot be given a label",
+                    "it is the image as it came, which is kept anyway",
+                    "name it by its number, or label a turn from 1 on");
+        }
+        TurnTarget.of(store.session(), timeline, store.manifests(), turn);
+        store.journal().append(KIND, toJson(turn, label));
+    }
+
+    private static ObjectNode toJson(long turn, @Nullable String label) {
         return JsonNodeFactory.instance
                 .objectNode()
                 .put("version", SessionRecords.VERSION)

@@ -139,6 +139,16 @@ public final class SandboxSessions implements AutoCloseable {
         ChatArchive.remove(data, id);
     }
 
+    /**
+     * Names a turn of a session that nobody has open; needs nothing of the host.
+     *
+     * @param label null takes the turn's label away
+     * @throws CrabException SESSION_UNKNOWN; SESSION_LOCKED; TURN_UNKNOWN; TURN_NOT_KEPT; NAME_INVALID; DISK_FULL, IO_FAILED
+     */
+    public static void label(DataDirectory data, String id, long turn, @Nullable String label) {
+        SessionAtRest.label(data, id, turn, label);
+    }
+
     private synchronized void forget(DurableSession session) {
         open.remove(session);
     }

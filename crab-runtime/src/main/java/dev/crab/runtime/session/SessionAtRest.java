@@ -14,6 +14,7 @@ import dev.crab.runtime.store.Manifest;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** What is done with a session that nobody has open, without bringing its sandbox back. */
 final class SessionAtRest {
@@ -72,6 +73,17 @@ final class SessionAtRest {
             List<JournalRecord> records = store.journal().recovered();
             TurnTarget target = TurnTarget.of(id, timeline(services.data(), id, records), store.manifests(), turn);
             new Branching(services, id, target, records).make(names);
+        }
+    }
+
+    /**
+     * Gives a turn a label, or takes it away (null).
+     *
+     * @throws CrabException SESSION_UNKNOWN, SESSION_LOCKED, TURN_UNKNOWN, TURN_NOT_KEPT, NAME_INVALID, DISK_FULL, IO_FAILED
+     */
+    static void label(DataDirectory data, String id, long turn, @Nullable String label) {
+        try (CheckpointStore store = CheckpointStore.openExisting(data, id)) {
+            Labels.give(store, timeline(data, id, store.journal().recovered()), turn, label);
         }
     }
 

@@ -101,7 +101,7 @@ public final class BtrfsSnapshotter implements Snapshotter {
     }
 
     @Override
-    public Snapshot copy(Snapshot from, String id, String by) {
+    public Snapshot copy(Snapshot from, String id) {
         return snapshotOf(find(from.id()).directory(), "snapshot " + from.id(), id);
     }
 

@@ -31,18 +31,10 @@ public interface Snapshotter extends AutoCloseable {
     Snapshot snapshot(Volume volume, String id);
 
     /**
-     * Makes a snapshot of a snapshot: the same state under another id, which stays when the first is deleted.
-     *
-     * @param by id for a volume that may come and go meanwhile
+     * Makes a snapshot of a snapshot: the same state under another id, which stays when the first is deleted. Durable only after
+     * {@link #makeDurable}; fails with NAME_TAKEN if the id exists, SNAPSHOT_MISSING if the source does not.
      */
-    default Snapshot copy(Snapshot from, String id, String by) {
-        Volume volume = createVolume(by, from);
-        try {
-            return snapshot(volume, id);
-        } finally {
-            delete(volume);
-        }
-    }
+    Snapshot copy(Snapshot from, String id);
 
     /** Returns once the snapshot would survive a power cut. */
     void makeDurable(Snapshot snapshot);

@@ -100,20 +100,14 @@ final class TreeSnapshotter implements Snapshotter {
 
     @Override
     public Volume createVolume(String id, Snapshot from) {
-        SnapshotNames.valid(id);
-        find(from.id());
-        Path source = snapshots.resolve(from.id()).resolve("upper");
+        Source source = source(from);
         return make(
                 volumes,
                 "v-",
                 id,
                 "volume " + id,
                 draft -> {
-                    try {
-                        TreeCopy.copy(source, draft, "upper", content);
-                    } catch (NoSuchFileException e) {
-                        throw SnapshotNames.missing(from.id(), e);
-                    }
+                    source.copyTo(draft);
                     SnapshotNames.makeWork(new Volume(id, draft));
                 },
                 Volume::new);
@@ -135,18 +129,47 @@ final class TreeSnapshotter implements Snapshotter {
 
     @Override
     public Snapshot snapshot(Volume volume, String id) {
-        Path source = volumes.resolve(SnapshotNames.valid(volume.id())).resolve("upper");
+        Path upper = volumes.resolve(SnapshotNames.valid(volume.id())).resolve("upper");
+        return snapshot(
+                draft -> TreeCopy.copy(upper, draft, "upper", content),
+                "snapshot " + id + " of volume " + volume.id(),
+                id);
+    }
+
+    @Override
+    public Snapshot copy(Snapshot from, String id) {
+        return snapshot(source(from), "snapshot " + id + " of snapshot " + from.id(), id);
+    }
+
+    private Snapshot snapshot(Source source, String what, String id) {
         make(
                 snapshots,
                 "s-",
                 id,
-                "snapshot " + id + " of volume " + volume.id(),
+                what,
                 draft -> {
-                    TreeCopy.copy(source, draft, "upper", content);
+                    source.copyTo(draft);
                     SnapshotStamp.complete(draft, id);
                 },
                 Snapshot::new);
         return readable(id);
+    }
+
+    private interface Source {
+        void copyTo(Path draft) throws IOException;
+    }
+
+    /** What a snapshot holds, which may be deleted meanwhile. */
+    private Source source(Snapshot from) {
+        find(from.id());
+        Path upper = snapshots.resolve(from.id()).resolve("upper");
+        return draft -> {
+            try {
+                TreeCopy.copy(upper, draft, "upper", content);
+            } catch (NoSuchFileException e) {
+                throw SnapshotNames.missing(from.id(), e);
+            }
+        };
     }
 
     private interface Content {

@@ -1,6 +1,7 @@
 package dev.crab.runtime.session;
 
 import static dev.crab.runtime.session.SessionFixture.ask;
+import static dev.crab.runtime.session.SessionFixture.peek;
 import static dev.crab.runtime.session.SessionFixture.position;
 import static dev.crab.runtime.session.SessionFixture.run;
 import static dev.crab.runtime.session.SessionFixture.spec;
@@ -17,10 +18,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** A session's files and processes come back from snapshots of each kind, on the file systems that have no btrfs below. */
+/** A session's files and processes come back, go back and are branched from snapshots of each kind, on the file systems that have no btrfs below. */
 class SnapshotKindsTest {
     private static final String SCENE = """
             set -e
@@ -32,6 +34,8 @@ class SnapshotKindsTest {
             cd /srv; find . -printf '%P %y %m %n %s %T@ %l\\n' | grep -v '^d/late' | sort; cat d/e/f; tail -c 4 sparse; ls /etc/issue /usr/share/doc 2>&1; true
             """;
 
+    private static final int BRANCHES = 3;
+
     private static SmallDisk disk(String type, Path at) throws Exception {
         return type.equals("tmpfs") ? SmallDisk.tmpfs(at, 900 << 10) : SmallDisk.formatted(at, type, 900);
     }
@@ -39,11 +43,21 @@ class SnapshotKindsTest {
     @ParameterizedTest
     @CsvSource({"REFLINK, xfs", "COPY, ext4", "COPY, tmpfs", "BTRFS, ext4"})
     void filesAndProcesses_comeBack(SnapshotKind kind, String type) throws Exception {
+        on(type, data -> turns(data, kind));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"REFLINK, xfs", "COPY, ext4", "COPY, tmpfs"})
+    void rollbackAndBranches_areAsOnBtrfs(SnapshotKind kind, String type) throws Exception {
+        on(type, data -> branches(data, kind));
+    }
+
+    private static void on(String type, Consumer<Path> test) throws Exception {
         Path place = Files.createTempDirectory(Path.of("/var/tmp"), "crab-kinds-");
         try (SmallDisk disk = disk(type, place)) {
             Path data = disk.root().resolve("data");
             try {
-                turns(data, kind);
+                test.accept(data);
             } finally {
                 Snapshotters.release(data);
             }
@@ -98,6 +112,71 @@ class SnapshotKindsTest {
         try (CrabRuntime runtime = runtime(data, kind)) {
             runtime.delete("s");
         }
+    }
+
+    private static void branches(Path data, SnapshotKind kind) {
+        try (CrabRuntime runtime = runtime(data, kind)) {
+            String scene;
+            try (SandboxSession parent = runtime.open("s", spec())) {
+                Turn first = parent.beginTurn();
+                run(parent.sandbox(), SCENE);
+                startCounter(parent.sandbox());
+                first.commit(position(1));
+                scene = run(parent.sandbox(), PROBE);
+                Turn second = parent.beginTurn();
+                ask(parent.sandbox());
+                run(parent.sandbox(), "rm -rf /srv/d; echo own > /srv/d");
+                second.commit(position(2));
+
+                parent.rollbackTo(1);
+                assertAt(parent, scene, 1);
+                List<SandboxSession> branches = parent.branch(1, BRANCHES);
+                for (int i = 0; i < BRANCHES; i++) {
+                    assertAt(branches.get(i), scene, 1);
+                    diverge(branches.get(i), i);
+                }
+                for (int i = 0; i < BRANCHES; i++) {
+                    assertDiverged(branches.get(i), i);
+                }
+                assertAt(parent, scene, 1);
+                branches.forEach(SandboxSession::close);
+            }
+            // What is left of one does not need the others.
+            runtime.delete("s");
+            runtime.delete("s-b1");
+            for (int i = 1; i < BRANCHES; i++) {
+                try (SandboxSession again = runtime.resume("s-b" + (i + 1))) {
+                    assertDiverged(again, i);
+                    again.rollbackTo(1);
+                    assertAt(again, scene, 1);
+                }
+                runtime.verify(
+                        "s-b" + (i + 1),
+                        finding -> assertThat(finding.problem()).isNull());
+                runtime.delete("s-b" + (i + 1));
+            }
+            assertThat(runtime.sessions()).isEmpty();
+            assertThat(runtime.collectGarbage(true).garbage()).isEmpty();
+        }
+    }
+
+    private static void assertAt(SandboxSession session, String scene, int count) {
+        assertThat(run(session.sandbox(), PROBE)).isEqualTo(scene);
+        assertThat(peek(session.sandbox())).isEqualTo(count);
+    }
+
+    private static void diverge(SandboxSession branch, int number) {
+        Turn turn = branch.beginTurn();
+        for (int i = 0; i <= number; i++) {
+            ask(branch.sandbox());
+        }
+        run(branch.sandbox(), "echo " + number + " > /srv/own-" + number + "; echo " + number + " > /srv/d/e/f");
+        turn.commit(position(2));
+    }
+
+    private static void assertDiverged(SandboxSession branch, int number) {
+        assertThat(peek(branch.sandbox())).isEqualTo(2 + number);
+        assertThat(run(branch.sandbox(), "cat /srv/own-*; cat /srv/link")).isEqualTo(number + "\n" + number);
     }
 
     private static CrabRuntime runtime(Path data, SnapshotKind kind) {

@@ -156,6 +156,75 @@ public abstract class SnapshotterSuite {
     }
 
     @Test
+    void copyOfASnapshot_isTheSameState_andNeitherNeedsTheOther() throws Exception {
+        Volume volume = snapshotter().createVolume(name());
+        everyKindOfEntry(volume.upper());
+        List<String> before = tree(volume.upper());
+        Snapshot first = snapshotter().snapshot(volume, name());
+        snapshotter().makeDurable(first);
+        Files.writeString(volume.upper().resolve("later"), "x");
+
+        List<String> volumes = snapshotter().volumes();
+        Snapshot copy = snapshotter().copy(first, name());
+        assertThat(snapshotter().volumes()).containsExactlyInAnyOrderElementsOf(volumes);
+        assertThat(copy.id()).isNotEqualTo(first.id());
+        assertThat(snapshotter().snapshots()).contains(first.id(), copy.id());
+        assertThat(tree(copy.upper())).isEqualTo(before);
+        snapshotter().makeDurable(copy);
+        assertThat(snapshotter().find(copy.id())).isEqualTo(copy);
+        assertThatExceptionOfType(FileSystemException.class)
+                .isThrownBy(() -> Files.writeString(copy.upper().resolve("file"), "y"));
+
+        Snapshot second = snapshotter().copy(copy, name());
+        snapshotter().delete(first);
+        snapshotter().delete(volume);
+        assertThat(tree(copy.upper())).isEqualTo(before);
+        snapshotter().delete(copy);
+        assertThat(tree(second.upper())).isEqualTo(before);
+        Volume again = snapshotter().createVolume(name(), second);
+        assertThat(tree(again.upper())).isEqualTo(before);
+        delete(second, again);
+    }
+
+    @Test
+    void copyOfASnapshot_thatIsTakenOrMissingOrImpossibleIsRefused() {
+        Volume volume = snapshotter().createVolume(name());
+        Snapshot snapshot = snapshotter().snapshot(volume, name());
+        Snapshot other = snapshotter().snapshot(volume, name());
+        refused(ErrorCode.NAME_TAKEN, () -> snapshotter().copy(snapshot, other.id()));
+        refused(ErrorCode.NAME_TAKEN, () -> snapshotter().copy(snapshot, snapshot.id()));
+        refused(ErrorCode.NAME_INVALID, () -> snapshotter().copy(snapshot, "../x"));
+        snapshotter().delete(other);
+        refused(ErrorCode.SNAPSHOT_MISSING, () -> snapshotter().copy(other, name()));
+        delete(snapshot, volume);
+    }
+
+    @Test
+    void copiesOfASnapshot_canBeMadeSideBySide() throws Exception {
+        Volume volume = snapshotter().createVolume(name());
+        for (int i = 0; i < 200; i++) {
+            Files.writeString(volume.upper().resolve("file" + i), "content " + i);
+        }
+        Snapshot snapshot = snapshotter().snapshot(volume, name());
+        List<String> before = tree(snapshot.upper());
+        ExecutorService threads = Executors.newFixedThreadPool(8);
+        try {
+            List<Callable<Snapshot>> tasks = new ArrayList<>();
+            for (int i = 0; i < 8; i++) {
+                tasks.add(() -> snapshotter().copy(snapshot, name()));
+            }
+            for (Future<Snapshot> made : threads.invokeAll(tasks)) {
+                Snapshot copy = made.get();
+                assertThat(tree(copy.upper())).isEqualTo(before);
+                snapshotter().delete(copy);
+            }
+        } finally {
+            threads.shutdown();
+        }
+        delete(snapshot, volume);
+    }
+
+    @Test
     void find_tellsWhatIsThereFromWhatIsNot() {
         Volume volume = snapshotter().createVolume(name());
         Snapshot snapshot = snapshotter().snapshot(volume, name());

@@ -12,6 +12,7 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -68,29 +69,37 @@ abstract class TreeSnapshotterSuite extends SnapshotterSuite {
         }
     }
 
-    /** Takes a snapshot in a process of its own. */
+    /** Takes a snapshot in a process of its own, of a volume or of another snapshot. */
     static final class Victim {
         private Victim() {}
 
         public static void main(String[] args) {
             Snapshotter own = Snapshotters.open(Path.of(args[0]), SnapshotKind.valueOf(args[1]));
-            own.snapshot(new Volume(args[2], Path.of("")), args[3]);
+            if (args.length == 4) {
+                own.snapshot(new Volume(args[2], Path.of("")), args[3]);
+            } else {
+                own.copy(own.find(args[2]), args[3]);
+            }
         }
     }
 
     /** Kills a process in the middle of taking that snapshot. */
     private void killWhileTaking(Volume volume, String id) throws Exception {
+        killWhileTaking(id, volume.id(), id);
+    }
+
+    private void killWhileTaking(String id, String... arguments) throws Exception {
         Path half = data.resolve("trees/unfinished/s-" + id + "/upper");
-        Process victim = new ProcessBuilder(
-                        ProcessHandle.current().info().command().orElseThrow(),
-                        "-Xmx256m",
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        Victim.class.getName(),
-                        data.toString(),
-                        kind().name(),
-                        volume.id(),
-                        id)
+        List<String> command = new ArrayList<>(List.of(
+                ProcessHandle.current().info().command().orElseThrow(),
+                "-Xmx256m",
+                "-cp",
+                System.getProperty("java.class.path"),
+                Victim.class.getName(),
+                data.toString(),
+                kind().name()));
+        command.addAll(List.of(arguments));
+        Process victim = new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
         Awaitility.await().pollInterval(1, TimeUnit.MILLISECONDS).until(() -> Files.exists(half.resolve("d0")));
@@ -120,6 +129,18 @@ abstract class TreeSnapshotterSuite extends SnapshotterSuite {
         killWhileTaking(volume, "s");
         Snapshot snapshot = snapshotter.snapshot(volume, "s");
         assertThat(tree(snapshot.upper())).isEqualTo(tree(volume.upper()));
+    }
+
+    @Test
+    void copyThatAKillCutShort_leavesNothingThatIsInTheWay() throws Exception {
+        Volume volume = snapshotter.createVolume("v");
+        manyFiles(volume, 20_000);
+        Snapshot snapshot = snapshotter.snapshot(volume, "s");
+        killWhileTaking("c", "s", "c", "copy");
+        assertThat(snapshotter.snapshots()).containsExactly("s");
+        assertThat(snapshotter.volumes()).containsExactly("v");
+        Snapshot copy = snapshotter.copy(snapshot, "c");
+        assertThat(tree(copy.upper())).isEqualTo(tree(snapshot.upper()));
     }
 
     @Test

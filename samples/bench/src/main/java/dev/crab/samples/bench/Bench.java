@@ -18,6 +18,7 @@ import picocli.CommandLine.Spec;
             CaptureBench.class,
             RestoreBench.class,
             RollbackBench.class,
+            BranchesBench.class,
             InspectorBench.class,
             IdleBench.class,
             OverheadBench.class

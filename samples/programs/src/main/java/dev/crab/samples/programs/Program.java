@@ -2,6 +2,7 @@ package dev.crab.samples.programs;
 
 import java.util.List;
 import java.util.Objects;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,6 +21,7 @@ import org.jspecify.annotations.Nullable;
  * @param expect what the probe prints, with {@code {n}}, {@code {3n+1}} and the like for numbers
  * @param comeAndGo names of processes that need not be the same after the restore
  * @param restless beginnings of the paths of files that it may write at any time, as through a mapping
+ * @param passes whether what the probe asks for passes by itself within seconds, so that nothing may come between
  * @param limit why it is known that it cannot be checkpointed; null if it can
  */
 record Program(
@@ -35,7 +37,11 @@ record Program(
         List<String> expect,
         List<String> comeAndGo,
         List<String> restless,
+        boolean passes,
         @Nullable Limit limit) {
+    /** The cycle's number in a command: {@code $n}, {@code ${#n}} or {@code $((2 * n))}. */
+    private static final Pattern CYCLE = Pattern.compile("\\$n\\b|\\$\\{#?n}|\\$\\(\\([^)]*\\bn\\b");
+
     Program {
         Objects.requireNonNull(name, "name");
         Objects.requireNonNull(memory, "memory");
@@ -54,6 +60,12 @@ record Program(
     /** What the probe must print in that cycle. */
     String expected(int cycle) {
         return Expectation.of(String.join("\n", expect), cycle);
+    }
+
+    /** Whether the probe tells by the number of the cycle what the program has come to, so that one that is further answers otherwise. */
+    boolean tellsCyclesApart() {
+        return !expected(1).equals(expected(2))
+                || CYCLE.matcher(String.join("\n", probe)).find();
     }
 
     private static List<String> orEmpty(@Nullable List<String> lines) {

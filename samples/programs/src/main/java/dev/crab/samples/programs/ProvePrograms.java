@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
@@ -27,7 +28,7 @@ import picocli.CommandLine.Spec;
         name = "programs",
         mixinStandardHelpOptions = true,
         description = {
-            "Real programs through cycles of work, commit, crash, restore and probe.",
+            "Real programs through cycles of work, commit, crash, restore and probe; or through a rollback and branches.",
             "",
             "Exit code 0 if every program came through or was refused as its description declares for this host, else 1.",
             ""
@@ -58,6 +59,16 @@ public final class ProvePrograms implements Callable<Integer> {
                     "Try the probes instead: start each program again in place of restoring it. A probe that does not"
                             + " notice fails.")
     private boolean restart;
+
+    @Option(
+            names = "--branches",
+            paramLabel = "N",
+            description = {
+                "In place of the cycles: go back from a later turn, then on in N branches that are open at once, each by"
+                        + " as many cycles as its number says, with a file and a server on one port of its own; each must have"
+                        + " exactly its own, and a fresh start must not answer as they do."
+            })
+    private @Nullable Integer branches;
 
     @Option(
             names = "--packages",
@@ -108,6 +119,11 @@ public final class ProvePrograms implements Callable<Integer> {
         if (cycles < 1) {
             throw new ParameterException(spec.commandLine(), "--cycles must be at least 1");
         }
+        if (branches != null && (branches < 2 || restart)) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    restart ? "--branches and --restart exclude each other" : "--branches must be at least 2");
+        }
         List<Program> all = Catalogue.load();
         List<Program> chosen = chosen(all);
         if (packages) {
@@ -130,25 +146,46 @@ public final class ProvePrograms implements Callable<Integer> {
         }
         try (CrabRuntime runtime =
                 CrabRuntime.builder().keepGenerations(KEPT_GENERATIONS).build()) {
-            return restart ? restart(runtime, sandbox, chosen) : prove(runtime, sandbox, chosen);
+            if (restart) {
+                return restart(runtime, sandbox, chosen);
+            }
+            return branches == null ? prove(runtime, sandbox, chosen) : prove(runtime, sandbox, chosen, branches);
         }
     }
 
     private int prove(CrabRuntime runtime, SandboxSpec sandbox, List<Program> programs) throws IOException {
         List<Row> rows = new ArrayList<>();
-        out.println(Report.HEAD);
+        say(Report.HEAD);
         for (Program program : programs) {
             Row row = new Trial(runtime, sandbox, program).cycles(cycles);
             rows.add(row);
-            out.println(Report.line(row, cycles));
-            out.flush();
+            say(Report.line(row, cycles));
         }
-        out.println();
-        out.println(Report.summary(rows));
+        return end(rows, () -> Report.json(rows, cycles));
+    }
+
+    private int prove(CrabRuntime runtime, SandboxSpec sandbox, List<Program> programs, int count) throws IOException {
+        List<BranchRow> rows = new ArrayList<>();
+        say(Report.BRANCH_HEAD);
+        for (Program program : programs) {
+            BranchRow row = new BranchTrial(runtime, sandbox, program).branches(count);
+            rows.add(row);
+            say(Report.line(row, count));
+        }
+        return end(rows, () -> Report.branchJson(rows, count));
+    }
+
+    private void say(String line) {
+        out.println(line);
+        out.flush();
+    }
+
+    private int end(List<? extends Result> results, Supplier<String> asJson) throws IOException {
+        say("\n" + Report.summary(results));
         if (json != null) {
-            Files.writeString(json, Report.json(rows, cycles) + "\n");
+            Files.writeString(json, asJson.get() + "\n");
         }
-        return Report.count(rows, Row.Verdict.FAILED) == 0 ? 0 : 1;
+        return Report.count(results, Result.Verdict.FAILED) == 0 ? 0 : 1;
     }
 
     private int restart(CrabRuntime runtime, SandboxSpec sandbox, List<Program> programs) {

@@ -1,36 +1,19 @@
 package dev.crab.samples.programs;
 
-import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.session.SandboxSession.Recovery;
 import dev.crab.runtime.session.TurnOutcome;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ToDoubleFunction;
-import org.jspecify.annotations.Nullable;
 
-/** What became of one program. Not thread-safe. */
-final class Row {
-    /** How a row is to be read. */
-    enum Verdict {
-        /** Every cycle passed. */
-        OK,
-        /** It was refused just as its description declares for this host. */
-        LIMIT,
-        /** Its description declares a limit for this host, and yet every cycle passed. */
-        LIMIT_GONE,
-        /** Anything else. */
-        FAILED
-    }
-
+/** What became of one program's cycles. Not thread-safe. */
+final class Row extends Result {
     private record Cycle(double captureMillis, double freezeMillis, double restoreMillis, double bytes) {}
 
-    private final Program program;
     private final List<Cycle> cycles = new ArrayList<>();
-    private @Nullable String problem;
-    private boolean declared;
 
     Row(Program program) {
-        this.program = program;
+        super(program);
     }
 
     void passed(TurnOutcome outcome, Recovery.Restored restored) {
@@ -41,35 +24,8 @@ final class Row {
                 outcome.bytesWritten()));
     }
 
-    void failed(String why) {
-        problem = why;
-    }
-
-    void refused(CrabException refusal) {
-        problem = refusal.getMessage();
-        Limit limit = program.limit();
-        declared = limit != null && limit.isMetBy(refusal);
-    }
-
-    Program program() {
-        return program;
-    }
-
-    Verdict verdict() {
-        if (problem != null) {
-            return declared ? Verdict.LIMIT : Verdict.FAILED;
-        }
-        return program.limit() == null ? Verdict.OK : Verdict.LIMIT_GONE;
-    }
-
     int passedCycles() {
         return cycles.size();
-    }
-
-    /** Why it did not come through; null if it did. */
-    @Nullable
-    String problem() {
-        return problem;
     }
 
     /** Median from the turn's end until the sandbox ran freely again, in ms; NaN where no cycle passed, as below. */

@@ -3,7 +3,6 @@ package dev.crab.samples.programs;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import dev.crab.runtime.CrabRuntime;
 import dev.crab.runtime.error.CrabException;
-import dev.crab.runtime.sandbox.ExecResult;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.SandboxSession;
@@ -11,7 +10,6 @@ import dev.crab.runtime.session.SandboxSession.Recovery;
 import dev.crab.runtime.session.Turn;
 import dev.crab.runtime.session.TurnOutcome;
 import dev.crab.runtime.session.TurnOutcome.Saved;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,21 +17,18 @@ import org.jspecify.annotations.Nullable;
  * every process is killed at once in the middle of an uncommitted turn, the writable files are deleted, and the session is opened anew.
  */
 final class Trial {
-    private static final String KILL_ALL =
-            "kill -9 -1; while " + Witness.PROCESSES + " | grep -q .; do sleep 0.05; done";
-
     private final CrabRuntime runtime;
     private final SandboxSpec spec;
     private final Program program;
+    private final Subject subject;
     private final String session;
 
     Trial(CrabRuntime runtime, SandboxSpec spec, Program program) {
         this.runtime = runtime;
         this.spec = spec;
         this.program = program;
-        this.session = "programs-" + program.name() + "-"
-                + Long.toString(ProcessHandle.current().pid(), 36) + "-"
-                + Long.toString(System.currentTimeMillis(), 36);
+        this.subject = new Subject(program);
+        this.session = subject.newSession();
     }
 
     /** As many cycles as asked for, or up to the first that fails. */
@@ -60,7 +55,7 @@ final class Trial {
         Sandbox before = open.sandbox();
         Turn turn = open.beginTurn();
         if (cycle == 1) {
-            install(before);
+            subject.install(before);
         }
         Commands.run(before, program.work(), cycle);
         Witness.mark(before, cycle);
@@ -83,15 +78,8 @@ final class Trial {
                 throw new TrialFailure("processes were not restored but: " + again.recovery());
             }
             Sandbox sandbox = again.sandbox();
-            List<String> differences = committed.differences(Witness.look(sandbox, program), sandbox, cycle);
-            if (!differences.isEmpty()) {
-                throw new TrialFailure(String.join("; ", differences));
-            }
-            String expected = program.expected(cycle);
-            String answer = Commands.run(sandbox, program.probe(), cycle).strip();
-            if (!answer.equals(expected)) {
-                throw new TrialFailure("the probe answers \"" + answer + "\" instead of \"" + expected + "\"");
-            }
+            committed.requireSame(program, sandbox, cycle);
+            subject.ask(sandbox, cycle);
             row.passed(outcome, restored);
             return again;
         } catch (RuntimeException e) {
@@ -109,16 +97,9 @@ final class Trial {
     String restart() {
         try (SandboxSession open = runtime.open(session, spec)) {
             Sandbox sandbox = open.sandbox();
-            install(sandbox);
+            subject.install(sandbox);
             Commands.run(sandbox, program.work(), 1);
-            Commands.run(sandbox, KILL_ALL, 1);
-            Commands.run(sandbox, program.start(), 1);
-            ExecResult answer = Commands.exec(sandbox, String.join("\n", program.probe()), 1);
-            if (answer.isSuccess() && answer.out().strip().equals(program.expected(1))) {
-                throw new TrialFailure("the probe does not tell a restart from a restore: it answers \""
-                        + answer.out().strip() + "\"");
-            }
-            return answer.text().strip();
+            return subject.startAfresh(sandbox);
         } finally {
             delete();
         }
@@ -134,11 +115,5 @@ final class Trial {
         if (runtime.sessions().contains(session)) {
             runtime.delete(session);
         }
-    }
-
-    private void install(Sandbox sandbox) {
-        program.files().forEach(file -> sandbox.writeFile("/srv/" + file, Catalogue.file(file)));
-        Commands.run(sandbox, program.prepare(), 1);
-        Commands.run(sandbox, program.start(), 1);
     }
 }

@@ -82,8 +82,19 @@ final class Witness {
         return processes.size();
     }
 
-    /** What a restored sandbox does not have as it was; empty if all is well. */
-    List<String> differences(Witness restored, Sandbox sandbox, int cycle) {
+    /**
+     * Compares a restored sandbox with what was looked at.
+     *
+     * @throws TrialFailure if not all is as it was
+     */
+    void requireSame(Program program, Sandbox sandbox, int cycle) {
+        List<String> differences = differences(look(sandbox, program), sandbox, cycle);
+        if (!differences.isEmpty()) {
+            throw new TrialFailure(String.join("; ", differences));
+        }
+    }
+
+    private List<String> differences(Witness restored, Sandbox sandbox, int cycle) {
         List<String> differences = new ArrayList<>();
         if (!processes.equals(restored.processes)) {
             differences.add("processes were " + processes.values() + " and are " + restored.processes.values());

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.crab.runtime.CrabRuntime;
 import dev.crab.runtime.sandbox.SandboxSpec;
+import dev.crab.runtime.session.SandboxSession;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -30,6 +31,64 @@ class TrialTest {
                 .isZero();
         assertThat(out.toString(StandardCharsets.UTF_8)).contains("2/2", "3 programs: 3 ok", "0 failed");
         assertThat(json).content().contains("\"verdict\" : \"OK\"", "\"restoreMillis\"");
+    }
+
+    @Test
+    void programs_goBackAndOnInBranchesOfTheirOwn(@TempDir Path directory) {
+        Path json = directory.resolve("result.json");
+        assertThat(run("--branches", "8", "--json", json.toString()))
+                .as(out.toString(StandardCharsets.UTF_8))
+                .isZero();
+        assertThat(out.toString(StandardCharsets.UTF_8)).contains("8/8", "diverged", "3 programs: 3 ok", "0 failed");
+        assertThat(json).content().contains("\"passed\" : 8", "\"branchMillis\"", "\"memoryDiverged\" : true");
+    }
+
+    @Test
+    void branch_thatAnswersLikeAFreshStartOrLikeAnother_fails() {
+        try (CrabRuntime runtime = CrabRuntime.builder().build()) {
+            BranchRow afresh = new BranchTrial(
+                            runtime, SandboxSpec.defaults(), program(SLEEPER, "pgrep -c -x sleep", "1", null))
+                    .branches(2);
+            assertThat(afresh.verdict()).isEqualTo(Result.Verdict.FAILED);
+            assertThat(afresh.passedBranches()).isEqualTo(2);
+            assertThat(afresh.problem()).contains("restart");
+
+            // It says what it is asked for, and so knows nothing.
+            BranchRow echo = new BranchTrial(runtime, SandboxSpec.defaults(), program(SLEEPER, "echo $n", "{n}", null))
+                    .branches(2);
+            assertThat(echo.verdict()).isEqualTo(Result.Verdict.FAILED);
+            assertThat(echo.problem()).contains("answers as another one should");
+
+            BranchRow wrong = new BranchTrial(
+                            runtime, SandboxSpec.defaults(), program(SLEEPER, "pgrep -c -x sleep", "{n}", null))
+                    .branches(2);
+            assertThat(wrong.verdict()).isEqualTo(Result.Verdict.FAILED);
+            assertThat(wrong.problem()).contains("\"1\" instead of \"2\"");
+            assertThat(runtime.sessions()).noneMatch(session -> session.startsWith("programs-test-"));
+        }
+    }
+
+    @Test
+    void marks_ofAnother_areSeen() {
+        try (CrabRuntime runtime = CrabRuntime.builder().build()) {
+            SandboxSession session = runtime.open("programs-test-marks", SandboxSpec.defaults());
+            try (session) {
+                Marks.requireNone(session.sandbox());
+                Marks.make(session.sandbox(), "own");
+                Marks.requireOwn(session.sandbox(), "own");
+                assertThatExceptionOfType(TrialFailure.class)
+                        .isThrownBy(() -> Marks.requireOwn(session.sandbox(), "other"));
+                session.sandbox().writeFile("/srv/mark-other", "other");
+                assertThatExceptionOfType(TrialFailure.class)
+                        .isThrownBy(() -> Marks.requireOwn(session.sandbox(), "own"));
+                Commands.run(session.sandbox(), "rm mark-*", 0);
+                assertThatExceptionOfType(TrialFailure.class)
+                        .isThrownBy(() -> Marks.requireNone(session.sandbox()))
+                        .withMessageContaining("own");
+            } finally {
+                runtime.delete("programs-test-marks");
+            }
+        }
     }
 
     @Test
@@ -77,6 +136,7 @@ class TrialTest {
                 List.of(expect),
                 List.of(),
                 List.of(),
+                false,
                 limit);
     }
 
