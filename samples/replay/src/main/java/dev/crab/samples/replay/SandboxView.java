@@ -1,7 +1,6 @@
 package dev.crab.samples.replay;
 
 import dev.crab.runtime.os.Cgroup;
-import dev.crab.runtime.os.Cgroups;
 import dev.crab.runtime.os.ProcFs;
 import dev.crab.samples.replay.SandboxState.Entry;
 import dev.crab.samples.replay.SandboxState.Task;
@@ -26,31 +25,34 @@ import java.util.Objects;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The host's view of the sandbox of that name: it asks nobody in the sandbox and none of Crab, and works as well when the JVM that owned
+ * The host's view of a sandbox: it asks nobody in the sandbox and none of Crab, and works as well when the JVM that owned
  * the sandbox is dead. Not thread-safe.
  */
 final class SandboxView {
     private record Digested(String inode, String digest) {}
 
-    private final Cgroup cgroup;
+    private final Supplier<Cgroup> groups;
     private final Map<String, Digested> digests = new HashMap<>();
 
-    SandboxView(String sandbox) {
-        cgroup = Cgroups.detect().group(sandbox);
+    /** That of the sandbox whose processes are in the control group. */
+    SandboxView(Supplier<Cgroup> groups) {
+        this.groups = groups;
     }
 
     /** The sandbox's control group. */
     Cgroup cgroup() {
-        return cgroup;
+        return groups.get();
     }
 
     /** Looks at everything. */
     SandboxState look() throws IOException {
         SortedMap<Integer, Task> tasks = new TreeMap<>();
         Path upper = null;
+        Cgroup cgroup = cgroup();
         for (int pid : cgroup.processes()) {
             try {
                 Map<String, String> status = ProcFs.status(pid);
