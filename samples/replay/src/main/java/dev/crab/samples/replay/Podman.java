@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
 final class Podman {
     static final String PROGRAM = "podman";
 
-    /** Lives as long as the container, and reaps what is orphaned. */
-    private static final List<String> PID_1 = List.of("/bin/bash", "-c", "while :; do sleep infinity & wait $!; done");
+    /** Lives as long as the container, alone, and reaps what is orphaned: it reads a pipe that only it can write to. */
+    private static final List<String> PID_1 = List.of("/bin/bash", "-c", "exec 3<> <(:); while :; do read -ru 3; done");
 
     /**
      * Locks are files, since podman's are shared by all of its users on a host otherwise. Limits of processes are below those of the host:
