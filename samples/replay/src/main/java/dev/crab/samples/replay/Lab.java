@@ -101,8 +101,8 @@ final class Lab implements AutoCloseable {
     SandboxView view(String policy, String name) {
         String sandbox = store.data.sandbox(name);
         return policy.equals(Policies.PODMAN)
-                ? new SandboxView(() -> PodmanGroup.of(sandbox))
-                : new SandboxView(() -> Cgroups.detect().group(sandbox));
+                ? new SandboxView(() -> PodmanGroup.of(sandbox), false)
+                : new SandboxView(() -> Cgroups.detect().group(sandbox), true);
     }
 
     AgentPlan plan(String policy, boolean waits, long staggerMillis, List<AgentPlan.Agent> agents) {

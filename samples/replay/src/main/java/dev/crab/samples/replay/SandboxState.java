@@ -59,9 +59,9 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
      * @param boundary the moment that both stand for, in nanoseconds since 1970 UTC
      * @param back the other's sandbox
      * @param opened when the other one ran again, likewise
-     * @param times whether times of modification have to be the same, too
+     * @param tick times of modification, in whole ones of so many nanoseconds, have to be the same, too; 0 if they need not
      */
-    Differences differences(SandboxState later, long boundary, SandboxState back, long opened, boolean times) {
+    Differences differences(SandboxState later, long boundary, SandboxState back, long opened, long tick) {
         List<String> wrong = new ArrayList<>();
         List<String> moved = new ArrayList<>();
         Predicate<String> moving = hasSurvivors()
@@ -72,7 +72,7 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
         TreeSet<String> paths = new TreeSet<>(files.keySet());
         paths.addAll(back.files.keySet());
         for (String path : paths) {
-            String difference = difference(path, files.get(path), back.files.get(path), times);
+            String difference = difference(path, files.get(path), back.files.get(path), tick);
             if (!difference.isEmpty()) {
                 String parent = path.contains("/") ? path.substring(0, path.lastIndexOf('/')) : "";
                 (moving.test(path) || moving.test(parent) ? moved : wrong).add(difference);
@@ -150,7 +150,7 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
         return entry != null && entry.modified >= since;
     }
 
-    private static String difference(String path, @Nullable Entry here, @Nullable Entry there, boolean times) {
+    private static String difference(String path, @Nullable Entry here, @Nullable Entry there, long tick) {
         if (here == null) {
             return there == null ? "" : path + ": is new: " + there.what;
         }
@@ -160,7 +160,7 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
         if (!here.what.equals(there.what)) {
             return path + ": " + here.what + " -> " + there.what;
         }
-        return times && here.modified != there.modified && !FURNITURE.contains(path)
+        return tick > 0 && here.modified / tick != there.modified / tick && !FURNITURE.contains(path)
                 ? path + ": other time of modification"
                 : "";
     }

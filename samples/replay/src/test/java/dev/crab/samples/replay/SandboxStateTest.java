@@ -20,7 +20,7 @@ class SandboxStateTest {
     }
 
     private static Differences compare(SandboxState then, SandboxState later, SandboxState back) {
-        return then.differences(later, BOUNDARY, back, OPENED, true);
+        return then.differences(later, BOUNDARY, back, OPENED, 1);
     }
 
     @Test
@@ -47,7 +47,7 @@ class SandboxStateTest {
                 Map.of(1, INIT));
 
         assertThat(compare(then, then, back).wrong()).hasSize(4);
-        assertThat(then.differences(then, BOUNDARY, back, OPENED, false).wrong())
+        assertThat(then.differences(then, BOUNDARY, back, OPENED, 0).wrong())
                 .as("without times")
                 .hasSize(3);
     }
@@ -116,5 +116,16 @@ class SandboxStateTest {
                         .wrong())
                 .as("another make")
                 .hasSize(5);
+    }
+
+    @Test
+    void timesThatAreEqualInWholeTicks_areEqual() {
+        SandboxState then = state(Map.of("file", new Entry("x", 5_200_000_000L, 0)), Map.of());
+        SandboxState back = state(Map.of("file", new Entry("x", 5_000_000_000L, 0)), Map.of());
+        SandboxState later = state(Map.of("file", new Entry("x", 6_000_000_000L, 0)), Map.of());
+
+        assertThat(then.differences(then, 0, back, 0, 1).wrong()).hasSize(1);
+        assertThat(then.differences(then, 0, back, 0, 1_000_000_000).wrong()).isEmpty();
+        assertThat(then.differences(then, 0, later, 0, 1_000_000_000).wrong()).hasSize(1);
     }
 }
