@@ -22,9 +22,6 @@ import org.jspecify.annotations.Nullable;
 final class CrashRun {
     private static final long COMMIT_SECONDS = 120;
 
-    /** Podman's archives have times in seconds. */
-    private static final long PODMANS_TICK = 1_000_000_000;
-
     /** How far apart the two looks at a sandbox are that tell what moves by itself. */
     private static final long MOVE_MILLIS = 1100;
 
@@ -216,12 +213,14 @@ final class CrashRun {
         Found then = found.get(target);
         return then == null
                 ? new Differences(List.of("nothing is known of turn " + target), List.of())
-                : then.state().differences(then.later(), then.at(), victim.look(), victim.openedAt(), tick());
+                : then.state().differences(then.later(), then.at(), victim.look(), victim.openedAt(), times());
     }
 
     /** A policy that makes the sandbox anew runs its set-up anew as well: at another time. */
-    private long tick() {
-        return !saves() ? 0 : policy.equals(Policies.PODMAN) ? PODMANS_TICK : 1;
+    private SandboxState.Times times() {
+        return policy.equals(Policies.PODMAN)
+                ? SandboxState.Times.ARCHIVED
+                : saves() ? SandboxState.Times.ALL : SandboxState.Times.NONE;
     }
 
     private boolean probed() {
