@@ -58,7 +58,7 @@ final class Podman {
 
     /** Makes what it needs to run. */
     Podman prepare() throws IOException {
-        for (String directory : List.of("bin", "net", "archives")) {
+        for (String directory : List.of("bin", "net", "archives", "said")) {
             Files.createDirectories(home.resolve(directory));
         }
         Files.writeString(home.resolve("containers.conf"), CONFIGURATION.formatted(home.resolve("tmp")));
@@ -75,6 +75,11 @@ final class Podman {
     /** Where a container's checkpoint of that id is kept. */
     Path archive(String id) {
         return home.resolve("archives").resolve(id + ".tar.zst");
+    }
+
+    /** A new file for what a program says. It goes with all the rest if nobody lives to delete it. */
+    Path said() throws IOException {
+        return Files.createTempFile(home.resolve("said"), "", "");
     }
 
     private Path network(String container) {
@@ -108,7 +113,7 @@ final class Podman {
     }
 
     private String run(List<String> arguments) throws IOException {
-        Path said = Files.createTempFile("crab-podman-", "");
+        Path said = said();
         try {
             Process process = process(arguments).redirectError(said.toFile()).start();
             process.getOutputStream().close();
@@ -141,7 +146,7 @@ final class Podman {
 
     /** Makes an image of a root file system. */
     void makeImage(String name, Path root) throws IOException {
-        Path said = Files.createTempFile("crab-podman-", "");
+        Path said = said();
         try {
             List<Process> both = ProcessBuilder.startPipeline(List.of(
                     new ProcessBuilder("tar", "-C", root.toString(), "--numeric-owner", "--xattrs", "-c", ".")

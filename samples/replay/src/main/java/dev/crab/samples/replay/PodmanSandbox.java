@@ -45,8 +45,8 @@ final class PodmanSandbox implements Sandbox {
     @Override
     public ExecResult exec(ExecRequest request) {
         try {
-            Path out = Files.createTempFile("crab-podman-", ".out");
-            Path err = Files.createTempFile("crab-podman-", ".err");
+            Path out = podman.said();
+            Path err = podman.said();
             try {
                 return exec(request, out, err);
             } finally {
