@@ -118,7 +118,7 @@ final class JournalSession implements SandboxSession {
             private TurnOutcome committed(ObjectNode position, Admission admission) {
                 long captureWait = effect == Effect.NONE ? 0 : admission.awaitCapture(effect);
                 duringCommit.run();
-                long persistWait = effect == Effect.NONE ? 0 : admission.awaitPersist();
+                long persistWait = effect == Effect.NONE ? 0 : admission.awaitPersist(0);
                 CrabException fails = nextCommitFails.getAndSet(null);
                 if (fails != null) {
                     throw fails;

@@ -35,8 +35,8 @@ class ScheduledCommitTest {
 
     @BeforeEach
     void open() {
-        scheduler = CaptureScheduler.open(
-                new SchedulerSettings(1, 1, 0, HostWide.OFF, directory.resolve("scheduler"), Duration.ofSeconds(60)));
+        scheduler = CaptureScheduler.open(new SchedulerSettings(
+                1, 1, 0, 0, HostWide.OFF, directory.resolve("scheduler"), Duration.ofSeconds(60)));
         for (int i = 0; i < 3; i++) {
             scheduler.estimator().record("slow", 50 * SECOND, 0);
         }

@@ -29,6 +29,7 @@ final class CrabProperties {
             CrabConfig.PARK_AFTER,
             SchedulerSettings.CAPTURES,
             SchedulerSettings.PERSISTS,
+            SchedulerSettings.UNWRITTEN,
             SchedulerSettings.BYTES,
             SchedulerSettings.HOST_WIDE,
             SchedulerSettings.DIRECTORY,

@@ -8,6 +8,7 @@ import java.time.Duration;
  * @param captures how many sandboxes are captured at once, from 1
  * @param persists how many captured states are made durable at once, from 1
  * @param backlog how many captured states may wait to be made durable before no further capture begins, from 1
+ * @param unwritten how many bytes of captured states may not be durable yet before no further capture begins; 0 for no bound
  * @param bytesPerSecond how much is written to the store in the long run; 0 for no bound
  * @param quantum deadlines within one quantum count as equal, since no prediction is sharper than that; from 1
  * @param ageing a job that has waited for so long after its deadline counts as one that somebody waits for
@@ -19,6 +20,7 @@ record AdmissionPolicy(
         int captures,
         int persists,
         int backlog,
+        long unwritten,
         long bytesPerSecond,
         long quantum,
         long ageing,
@@ -32,15 +34,15 @@ record AdmissionPolicy(
     static final long STALL = Duration.ofSeconds(30).toNanos();
 
     AdmissionPolicy {
-        if (captures < 1 || persists < 1 || backlog < 1 || bytesPerSecond < 0 || quantum < 1) {
+        if (captures < 1 || persists < 1 || backlog < 1 || unwritten < 0 || bytesPerSecond < 0 || quantum < 1) {
             throw new IllegalArgumentException("bounds below the least: " + captures + ", " + persists + ", " + backlog
-                    + ", " + bytesPerSecond + ", " + quantum);
+                    + ", " + unwritten + ", " + bytesPerSecond + ", " + quantum);
         }
     }
 
     /** These bounds, the rest as it is by default. */
-    static AdmissionPolicy of(int captures, int persists, long bytesPerSecond) {
+    static AdmissionPolicy of(int captures, int persists, long unwritten, long bytesPerSecond) {
         return new AdmissionPolicy(
-                captures, persists, persists, bytesPerSecond, QUANTUM, AGEING, BURST, POSTPONEMENT, STALL);
+                captures, persists, persists, unwritten, bytesPerSecond, QUANTUM, AGEING, BURST, POSTPONEMENT, STALL);
     }
 }

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * before it, and there is one job per sandbox at most.
  *
  * <p>Nor does anything lock up: a job holds at most one slot, and never waits for one while it holds another. Captures wait for the
- * backlog of what is captured and not yet being written, and that waits for writes alone.
+ * backlog of what is captured and not yet being written, and for its bytes, and those wait for writes alone.
  */
 final class AdmissionQueue {
     private final AdmissionPolicy policy;
@@ -34,6 +34,7 @@ final class AdmissionQueue {
     private final FairShare shares;
     private final TokenBucket bytes;
     private final Map<String, Job> live = new HashMap<>();
+    private long unwritten;
     private long sequence;
 
     AdmissionQueue(AdmissionPolicy policy, long now) {
@@ -50,8 +51,9 @@ final class AdmissionQueue {
      *
      * @param due when the response is expected
      * @param promoted whether it is there already
+     * @param bytes of what was captured; 0 if nothing is yet
      */
-    Job enter(String sandbox, JobKind kind, JobState state, long due, boolean promoted, long now) {
+    Job enter(String sandbox, JobKind kind, JobState state, long due, boolean promoted, long bytes, long now) {
         Job before = live.get(sandbox);
         if (before != null) {
             end(before, 0, now);
@@ -61,6 +63,7 @@ final class AdmissionQueue {
         Job job = new Job(++sequence, sandbox, kind, state, due + postponed, promoted, postponed);
         job.since = now;
         live.put(sandbox, job);
+        holds(job, bytes);
         if (state.isWaiting()) {
             stage(state).add(job, now);
         } else {
@@ -86,12 +89,18 @@ final class AdmissionQueue {
         }
     }
 
-    /** The sandbox runs again. */
-    void captured(Job job, long now) {
+    private void holds(Job job, long bytes) {
+        unwritten += bytes - job.unwritten;
+        job.unwritten = bytes;
+    }
+
+    /** The sandbox runs again, and so many bytes are to be written. */
+    void captured(Job job, long bytes, long now) {
         JobState next = JobTransitions.next(job.state, JobEvent.CAPTURE_ENDED);
         leaveSlot(job, 0, now);
         job.state = next;
         job.since = now;
+        holds(job, bytes);
         persists.add(job, now);
     }
 
@@ -115,6 +124,7 @@ final class AdmissionQueue {
             leaveSlot(job, written, now);
         }
         bytes.take(written, now);
+        holds(job, 0);
         job.state = next;
         shares.advance(now, live.size());
         live.remove(job.sandbox, job);
@@ -142,14 +152,27 @@ final class AdmissionQueue {
     }
 
     private boolean mayCapture(long now) {
-        return persists.waiting() < policy.backlog() && (captures.hasRoom() || captures.stallsAt() <= now);
+        return hasBacklog() && capturesAt() <= now;
+    }
+
+    private boolean hasBacklog() {
+        return persists.waiting() < policy.backlog();
+    }
+
+    /** When the next capture may begin, as far as slots and bytes are concerned, if nothing happens until then. */
+    private long capturesAt() {
+        long at = captures.hasRoom() ? Long.MIN_VALUE : captures.stallsAt();
+        // Writes that hang must not hold captures for ever; while they move, there will be room.
+        return policy.unwritten() == 0 || unwritten < policy.unwritten()
+                ? at
+                : Math.max(captures.stallsAt(), persists.stallsAt());
     }
 
     /** When {@link #grants} should be called again even if nothing else happens; {@link Long#MAX_VALUE} for never. */
     long nextWake(long now) {
         long wake = Long.MAX_VALUE;
-        if (!captures.isEmpty() && !captures.hasRoom()) {
-            wake = captures.stallsAt();
+        if (!captures.isEmpty() && hasBacklog()) {
+            wake = capturesAt();
         }
         if (!persists.isEmpty()) {
             long open = bytes.opensAt(now);
@@ -174,6 +197,11 @@ final class AdmissionQueue {
     /** Captured states that wait to be written. */
     int backlog() {
         return persists.waiting();
+    }
+
+    /** Bytes of captured states that are not durable yet. */
+    long unwritten() {
+        return unwritten;
     }
 
     /** The job of a sandbox; null if it has none. */

@@ -214,7 +214,7 @@ final class Broker implements AutoCloseable {
             }
             switch (kind) {
                 case Wire.PROMOTE -> asked.promote();
-                case Wire.CAPTURED -> asked.captured();
+                case Wire.CAPTURED -> asked.captured(Wire.bytes(frame));
                 case Wire.FORCE -> asked.force();
                 case Wire.END -> {
                     jobs.remove(id);

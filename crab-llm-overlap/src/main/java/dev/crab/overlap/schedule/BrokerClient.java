@@ -143,8 +143,11 @@ final class BrokerClient implements Desk {
         }
 
         @Override
-        public void captured() {
-            tell(Wire.CAPTURED);
+        public void captured(long bytes) {
+            ChannelHandlerContext to = context;
+            if (to != null) {
+                send(Wire.captured(to, id, bytes));
+            }
         }
 
         @Override

@@ -13,16 +13,17 @@ interface Desk extends AutoCloseable {
      * @param state {@link JobState#WAITING} for a new one, else where it stands, since the desk that it asked before is gone
      * @param dueIn nanoseconds until the response is expected; may be negative
      * @param promoted whether the response is there
+     * @param unwritten bytes of what was captured, in the states that follow; else 0
      */
-    record Application(String sandbox, JobKind kind, JobState state, long dueIn, boolean promoted) {}
+    record Application(String sandbox, JobKind kind, JobState state, long dueIn, boolean promoted, long unwritten) {}
 
     /** One job at a desk. */
     interface Place {
         /** The response has arrived. */
         void promote();
 
-        /** The capture is over. */
-        void captured();
+        /** The capture is over, and has so many bytes to be written. */
+        void captured(long bytes);
 
         /** The job goes on without having been granted anything. */
         void force();

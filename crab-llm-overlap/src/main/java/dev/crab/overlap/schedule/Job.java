@@ -10,6 +10,9 @@ final class Job {
 
     JobState state;
     long due;
+    /** Bytes of what was captured; 0 before. */
+    long unwritten;
+
     boolean promoted;
     /** When it came into its present state. */
     long since;

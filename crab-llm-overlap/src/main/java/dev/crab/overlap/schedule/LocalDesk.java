@@ -37,6 +37,7 @@ final class LocalDesk implements Desk {
                 application.state(),
                 now + application.dueIn(),
                 application.promoted(),
+                application.unwritten(),
                 now);
         applicants.put(job, granted);
         moveOn(now);
@@ -97,9 +98,9 @@ final class LocalDesk implements Desk {
         }
 
         @Override
-        public void captured() {
+        public void captured(long bytes) {
             long now = clock.getAsLong();
-            queue.captured(job, now);
+            queue.captured(job, bytes, now);
             moveOn(now);
         }
 

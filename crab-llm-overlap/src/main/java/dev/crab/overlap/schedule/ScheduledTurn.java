@@ -16,6 +16,7 @@ public final class ScheduledTurn implements Admission {
     private JobKind kind = JobKind.FILES;
     private @Nullable JobState state;
     private long due;
+    private long unwritten;
     private boolean promoted;
     private Desk.@Nullable Place place;
     private int entered;
@@ -57,14 +58,15 @@ public final class ScheduledTurn implements Admission {
     }
 
     @Override
-    public long awaitPersist() {
+    public long awaitPersist(long bytes) {
         return safely(() -> {
             if (state != JobState.CAPTURING) {
                 return 0;
             }
             state = JobState.CAPTURED;
+            unwritten = bytes;
             if (place != null) {
-                place.captured();
+                place.captured(bytes);
             }
             return awaitGrant();
         });
@@ -106,7 +108,8 @@ public final class ScheduledTurn implements Admission {
             return;
         }
         place = null;
-        Desk.Application application = new Desk.Application(sandbox, kind, now, due - scheduler.now(), promoted);
+        Desk.Application application =
+                new Desk.Application(sandbox, kind, now, due - scheduler.now(), promoted, unwritten);
         place = desk.enter(application, granted -> granted(number, granted));
     }
 

@@ -14,6 +14,8 @@ import java.util.Map;
  * <tr><th>property</th><th>default</th><th>meaning</th></tr>
  * <tr><td>{@value #CAPTURES}</td><td>half the processors, at least 1</td><td>sandboxes captured at once; 1 to 10000</td></tr>
  * <tr><td>{@value #PERSISTS}</td><td>the processors, at least 2</td><td>captured states made durable at once; 1 to 10000</td></tr>
+ * <tr><td>{@value #UNWRITTEN}</td><td>{@code 4294967296}</td><td>bytes of captured states that are not durable yet, from which on no
+ * further capture begins; 0: no bound</td></tr>
  * <tr><td>{@value #BYTES}</td><td>{@code 0}</td><td>bytes a second written to the store in the long run; 0: no bound</td></tr>
  * <tr><td>{@value #HOST_WIDE}</td><td>{@code AUTO}</td><td>see {@link HostWide}</td></tr>
  * <tr><td>{@value #DIRECTORY}</td><td>{@code /run/crab/scheduler}</td><td>absolute path of where the programs of a host meet</td></tr>
@@ -24,21 +26,30 @@ import java.util.Map;
  *
  * @param captures how many sandboxes are captured at once, from 1
  * @param persists how many captured states are made durable at once, from 1
+ * @param unwrittenBytes from how many bytes of captured states that are not durable yet no further capture begins; 0 for no bound
  * @param bytesPerSecond how much is written to the store in the long run; 0 for no bound
  * @param hostWide whether the bounds hold for all programs of the host together
  * @param directory where they meet; absolute
  * @param maxWait how long one wait may take at most
  */
 public record SchedulerSettings(
-        int captures, int persists, long bytesPerSecond, HostWide hostWide, Path directory, Duration maxWait) {
+        int captures,
+        int persists,
+        long unwrittenBytes,
+        long bytesPerSecond,
+        HostWide hostWide,
+        Path directory,
+        Duration maxWait) {
     public static final String CAPTURES = "crab.scheduler.captures";
     public static final String PERSISTS = "crab.scheduler.persists";
+    public static final String UNWRITTEN = "crab.scheduler.unwritten-bytes";
     public static final String BYTES = "crab.scheduler.bytes-per-second";
     public static final String HOST_WIDE = "crab.scheduler.host-wide";
     public static final String DIRECTORY = "crab.scheduler.directory";
     public static final String MAX_WAIT = "crab.scheduler.max-wait";
 
     private static final int MOST = 10_000;
+    private static final long UNWRITTEN_BYTES = 4L << 30;
 
     /** Whether the bounds hold for all programs of the host together. */
     public enum HostWide {
@@ -63,6 +74,7 @@ public record SchedulerSettings(
         return new SchedulerSettings(
                 (int) settings.number(CAPTURES, Math.max(1, processors / 2), 1, MOST),
                 (int) settings.number(PERSISTS, Math.max(2, processors), 1, MOST),
+                settings.number(UNWRITTEN, UNWRITTEN_BYTES, 0, Long.MAX_VALUE),
                 settings.number(BYTES, 0, 0, Long.MAX_VALUE),
                 settings.one(HOST_WIDE, HostWide.AUTO),
                 settings.one(DIRECTORY, "/run/crab/scheduler", "an absolute path", Settings::absolute),
@@ -70,6 +82,6 @@ public record SchedulerSettings(
     }
 
     AdmissionPolicy policy() {
-        return AdmissionPolicy.of(captures, persists, bytesPerSecond);
+        return AdmissionPolicy.of(captures, persists, unwrittenBytes, bytesPerSecond);
     }
 }

@@ -19,7 +19,7 @@ import java.util.List;
  */
 final class Wire {
     static final int MAGIC = 0x43524142;
-    static final int VERSION = 1;
+    static final int VERSION = 2;
     /** Bytes of a frame behind its length. */
     static final int MOST = 512;
     /** Bytes of a sandbox's name. */
@@ -93,9 +93,13 @@ final class Wire {
         return frame(context, kind, 2).writeShort(VERSION);
     }
 
-    /** PROMOTE, CAPTURED or FORCE. */
+    /** PROMOTE or FORCE. */
     static ByteBuf job(ChannelHandlerContext context, int kind, long id) {
         return frame(context, kind, 8).writeLong(id);
+    }
+
+    static ByteBuf captured(ChannelHandlerContext context, long id, long bytes) {
+        return frame(context, CAPTURED, 16).writeLong(id).writeLong(bytes);
     }
 
     static ByteBuf end(ChannelHandlerContext context, long id, long bytes) {
@@ -109,12 +113,13 @@ final class Wire {
     static ByteBuf enter(ChannelHandlerContext context, long id, Desk.Application application) {
         byte[] name = application.sandbox().getBytes(StandardCharsets.UTF_8);
         int length = Math.min(NAME, name.length);
-        return frame(context, ENTER, 21 + length)
+        return frame(context, ENTER, 29 + length)
                 .writeLong(id)
                 .writeByte(KINDS.indexOf(application.kind()))
                 .writeByte(STATES.indexOf(application.state()))
                 .writeByte(application.promoted() ? 1 : 0)
                 .writeLong(application.dueIn())
+                .writeLong(application.unwritten())
                 .writeShort(length)
                 .writeBytes(name, 0, length);
     }
@@ -124,12 +129,13 @@ final class Wire {
         JobState state = state(frame);
         boolean promoted = frame.readUnsignedByte() != 0;
         long dueIn = Math.max(-DAY, Math.min(DAY, frame.readLong()));
+        long unwritten = bytes(frame);
         int length = frame.readUnsignedShort();
         if (length > NAME || length != frame.readableBytes() || state == JobState.OVER) {
             throw new Malformed("a job with a name of " + length + " bytes and state " + state);
         }
         String name = frame.readCharSequence(length, StandardCharsets.UTF_8).toString();
-        return new Desk.Application(prefix + name, kind, state, dueIn, promoted);
+        return new Desk.Application(prefix + name, kind, state, dueIn, promoted, unwritten);
     }
 
     static JobState state(ByteBuf frame) throws Malformed {

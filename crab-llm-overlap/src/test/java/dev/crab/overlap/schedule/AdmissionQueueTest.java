@@ -20,11 +20,11 @@ class AdmissionQueueTest {
     private AdmissionQueue queue = queue(1, 1, 0);
 
     private static AdmissionQueue queue(int captures, int persists, long bytes) {
-        return new AdmissionQueue(AdmissionPolicy.of(captures, persists, bytes), 0);
+        return new AdmissionQueue(AdmissionPolicy.of(captures, persists, 0, bytes), 0);
     }
 
     private Job ask(String sandbox, JobKind kind, double due) {
-        return queue.enter(sandbox, kind, JobState.WAITING, (long) (due * SECOND), false, 0);
+        return queue.enter(sandbox, kind, JobState.WAITING, (long) (due * SECOND), false, 0, 0);
     }
 
     private Job job(String sandbox) {
@@ -46,7 +46,7 @@ class AdmissionQueueTest {
     void freeHost_grantsAtOnce() {
         Job job = ask("a", JobKind.PROCESSES, 9);
         assertThat(granted(0)).containsExactly("a");
-        queue.captured(job, 1);
+        queue.captured(job, 0, 1);
         assertThat(granted(0)).containsExactly("a");
         assertThat(job.state()).isEqualTo(JobState.PERSISTING);
         assertThat(queue.nextWake(1)).isEqualTo(Long.MAX_VALUE);
@@ -102,7 +102,7 @@ class AdmissionQueueTest {
             assertThat(granted(i)).containsExactly("next " + i);
             busy = next;
         }
-        Job last = queue.enter("last", JobKind.FILES, JobState.WAITING, 20 * SECOND, true, 12 * SECOND);
+        Job last = queue.enter("last", JobKind.FILES, JobState.WAITING, 20 * SECOND, true, 0, 12 * SECOND);
         queue.promote(last, 12 * SECOND);
         finish(busy, 12);
         assertThat(granted(12)).containsExactly("no answer");
@@ -118,7 +118,7 @@ class AdmissionQueueTest {
             for (int i = 0; i < 10; i++) {
                 String name = "sandbox " + i;
                 if (queue.job(name) == null && (i == 0 || step % 12 == i)) {
-                    queue.enter(name, JobKind.FILES, JobState.WAITING, i == 0 ? now : now + 5 * SECOND, i == 0, now);
+                    queue.enter(name, JobKind.FILES, JobState.WAITING, i == 0 ? now : now + 5 * SECOND, i == 0, 0, now);
                 }
             }
             List<Job> granted = queue.grants(now);
@@ -142,7 +142,7 @@ class AdmissionQueueTest {
     @Test
     void sandboxThatIsAlone_isNeverPutOff() {
         for (int i = 0; i < 100; i++) {
-            Job job = queue.enter("alone", JobKind.FILES, JobState.WAITING, 0, false, i * SECOND);
+            Job job = queue.enter("alone", JobKind.FILES, JobState.WAITING, 0, false, 0, i * SECOND);
             assertThat(job.postponed).isZero();
             assertThat(granted(i)).containsExactly("alone");
             queue.end(job, 0, i * SECOND + SECOND * 9 / 10);
@@ -154,12 +154,12 @@ class AdmissionQueueTest {
         queue = queue(4, 4, 1000);
         Job first = ask("first", JobKind.FILES, 0);
         granted(0);
-        queue.captured(first, 0);
+        queue.captured(first, 0, 0);
         assertThat(granted(0)).containsExactly("first");
         queue.end(first, 5000, 0);
         Job second = ask("second", JobKind.FILES, 0);
         granted(0);
-        queue.captured(second, 0);
+        queue.captured(second, 0, 0);
         // A second's worth was saved up, so that four seconds are owed.
         assertThat(granted(3.9)).isEmpty();
         assertThat(queue.nextWake(39 * SECOND / 10)).isBetween(4 * SECOND, 4 * SECOND + 10);
@@ -174,9 +174,9 @@ class AdmissionQueueTest {
         long largest = 0;
         long now = 0;
         for (int i = 0; i < 2000; i++) {
-            Job job = queue.enter("s" + i % 50, JobKind.FILES, JobState.WAITING, now, false, now);
+            Job job = queue.enter("s" + i % 50, JobKind.FILES, JobState.WAITING, now, false, 0, now);
             queue.grants(now);
-            queue.captured(job, now);
+            queue.captured(job, 0, now);
             while (job.state() != JobState.PERSISTING) {
                 queue.grants(now);
                 now = job.state() == JobState.PERSISTING ? now : queue.nextWake(now);
@@ -198,7 +198,7 @@ class AdmissionQueueTest {
             jobs.add(ask("s" + i, JobKind.FILES, i));
         }
         assertThat(granted(0)).hasSize(4);
-        jobs.subList(0, 4).forEach(job -> queue.captured(job, 0));
+        jobs.subList(0, 4).forEach(job -> queue.captured(job, 0, 0));
         // One is being written, three wait, and nothing more is captured.
         assertThat(granted(0)).containsExactly("s0");
         assertThat(queue.backlog()).isEqualTo(3);
@@ -208,6 +208,69 @@ class AdmissionQueueTest {
         }
         finish(jobs.get(2), 1);
         assertThat(granted(1)).containsExactly("s3", "s4", "s5", "s6", "s7");
+    }
+
+    private Job captured(String sandbox, long bytes) {
+        Job job = capturing(sandbox);
+        queue.captured(job, bytes, 0);
+        granted(0);
+        return job;
+    }
+
+    @Test
+    void capturesWait_whileTooManyBytesAreNotWritten() {
+        queue = new AdmissionQueue(AdmissionPolicy.of(4, 4, 1000, 0), 0);
+        Job small = captured("small", 600);
+        // What a capture takes is known only afterwards.
+        Job large = captured("large", 5000);
+        ask("waits", JobKind.PROCESSES, 0);
+        assertThat(granted(0)).isEmpty();
+        finish(small, 1);
+        assertThat(granted(1)).isEmpty();
+        assertThat(queue.unwritten()).isEqualTo(5000);
+        finish(large, 2);
+        assertThat(granted(2)).containsExactly("waits");
+        assertThat(queue.unwritten()).isZero();
+    }
+
+    @Test
+    void bytesOfWhoComesFromAQueueThatIsGone_count() {
+        queue = new AdmissionQueue(AdmissionPolicy.of(4, 4, 1000, 0), 0);
+        Job writing = queue.enter("writing", JobKind.PROCESSES, JobState.PERSISTING, 0, false, 2000, 0);
+        ask("waits", JobKind.PROCESSES, 0);
+        assertThat(granted(0)).isEmpty();
+        finish(writing, 1);
+        assertThat(granted(1)).containsExactly("waits");
+    }
+
+    @Test
+    void writesThatHang_letOneCaptureGoOnAfterTheOther() {
+        queue = new AdmissionQueue(AdmissionPolicy.of(4, 4, 1000, 0), 0);
+        captured("hangs", 2000);
+        ask("first", JobKind.PROCESSES, 1);
+        ask("second", JobKind.PROCESSES, 2);
+        assertThat(granted(29)).isEmpty();
+        assertThat(queue.nextWake(29 * SECOND)).isEqualTo(30 * SECOND);
+        assertThat(granted(30)).containsExactly("first");
+        assertThat(queue.nextWake(30 * SECOND)).isEqualTo(60 * SECOND);
+        assertThat(granted(60)).containsExactly("second");
+    }
+
+    @Test
+    void capturesThatWaitForTheBacklog_wakeNobody() {
+        queue = new AdmissionQueue(AdmissionPolicy.of(1, 1, 0, 1), 0);
+        queue.end(captured("paid for", 0), 1000, 0);
+        queue.captured(capturing("in the backlog"), 0, 0);
+        queue.enter("hangs", JobKind.FILES, JobState.CAPTURING, 0, false, 0, 0);
+        ask("waits", JobKind.FILES, 0);
+        assertThat(granted(31)).isEmpty();
+        assertThat(queue.nextWake(31 * SECOND)).isGreaterThan(900 * SECOND);
+    }
+
+    private Job capturing(String sandbox) {
+        Job job = ask(sandbox, JobKind.FILES, 0);
+        assertThat(granted(0)).containsExactly(sandbox);
+        return job;
     }
 
     @Test
@@ -239,7 +302,7 @@ class AdmissionQueueTest {
 
     @Test
     void whatAnotherQueueGranted_counts() {
-        queue.enter("holds", JobKind.FILES, JobState.CAPTURING, 0, false, 0);
+        queue.enter("holds", JobKind.FILES, JobState.CAPTURING, 0, false, 0, 0);
         ask("waits", JobKind.FILES, 0);
         assertThat(granted(0)).isEmpty();
         finish(job("holds"), 1);
@@ -264,14 +327,14 @@ class AdmissionQueueTest {
         ask("holds", JobKind.FILES, 0);
         granted(0);
         Job job = ask("waits", JobKind.FILES, 0);
-        assertThatThrownBy(() -> queue.captured(job, 1)).isInstanceOf(CrabException.class);
+        assertThatThrownBy(() -> queue.captured(job, 0, 1)).isInstanceOf(CrabException.class);
     }
 
     @Test
     void whateverHappens_boundsHoldAndNothingIsForgotten() {
         for (int seed = 0; seed < 50; seed++) {
             Random random = new Random(seed);
-            AdmissionPolicy policy = AdmissionPolicy.of(1 + random.nextInt(4), 1 + random.nextInt(4), 0);
+            AdmissionPolicy policy = AdmissionPolicy.of(1 + random.nextInt(4), 1 + random.nextInt(4), 1000, 0);
             queue = new AdmissionQueue(policy, 0);
             List<Job> jobs = new ArrayList<>();
             long now = 0;
@@ -284,6 +347,7 @@ class AdmissionQueueTest {
                             JobState.WAITING,
                             now + random.nextInt(2_000_000_000),
                             random.nextBoolean(),
+                            0,
                             now));
                 } else if (!jobs.isEmpty()) {
                     Job job = jobs.get(random.nextInt(jobs.size()));
@@ -291,7 +355,7 @@ class AdmissionQueueTest {
                         case 0 -> queue.promote(job, now);
                         case 1 -> {
                             if (job.state() == JobState.CAPTURING) {
-                                queue.captured(job, now);
+                                queue.captured(job, random.nextInt(600), now);
                             }
                         }
                         default -> {
@@ -311,7 +375,7 @@ class AdmissionQueueTest {
                 assertThat(step).isLessThan(100);
                 for (Job job : List.copyOf(jobs)) {
                     if (job.state() == JobState.CAPTURING) {
-                        queue.captured(job, now);
+                        queue.captured(job, 0, now);
                     } else if (job.state() == JobState.PERSISTING) {
                         queue.end(job, 0, now);
                         jobs.remove(job);
@@ -334,6 +398,8 @@ class AdmissionQueueTest {
         assertThat(queue.capturing()).isEqualTo((int) capturing);
         assertThat(queue.persisting()).isEqualTo((int) persisting);
         assertThat(queue.backlog()).isEqualTo((int) backlog);
+        assertThat(queue.unwritten())
+                .isEqualTo(jobs.stream().mapToLong(job -> job.unwritten).sum());
         long beyond = Math.max(0, capturing - policy.captures()) + Math.max(0, persisting - policy.persists());
         // Only a stall leads beyond the bounds, and nothing stands still for that long here unless all holders do.
         assertThat(beyond).isLessThanOrEqualTo(2);

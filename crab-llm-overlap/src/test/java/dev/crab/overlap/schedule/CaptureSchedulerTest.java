@@ -33,8 +33,12 @@ class CaptureSchedulerTest {
     private final List<CaptureScheduler> open = new ArrayList<>();
 
     private CaptureScheduler open(int captures, HostWide hostWide, Duration maxWait) {
+        return open(captures, 0, hostWide, maxWait);
+    }
+
+    private CaptureScheduler open(int captures, long unwritten, HostWide hostWide, Duration maxWait) {
         CaptureScheduler scheduler = CaptureScheduler.open(
-                new SchedulerSettings(captures, 2, 0, hostWide, above.resolve("scheduler"), maxWait));
+                new SchedulerSettings(captures, 2, unwritten, 0, hostWide, above.resolve("scheduler"), maxWait));
         open.add(scheduler);
         return scheduler;
     }
@@ -62,7 +66,7 @@ class CaptureSchedulerTest {
         for (int i = 0; i < 1000; i++) {
             ScheduledTurn turn = scheduler.turn("a", SECOND, false);
             assertThat(turn.awaitCapture(Effect.FULL)).isZero();
-            assertThat(turn.awaitPersist()).isZero();
+            assertThat(turn.awaitPersist(0)).isZero();
             turn.release(10);
         }
     }
@@ -121,7 +125,7 @@ class CaptureSchedulerTest {
         await().until(() -> waiting() == 1);
         failed.release(0);
         assertThat(next.join()).isPositive();
-        assertThat(failed.awaitPersist()).isZero();
+        assertThat(failed.awaitPersist(0)).isZero();
         failed.release(0);
     }
 
@@ -140,7 +144,7 @@ class CaptureSchedulerTest {
         scheduler.turn("hangs", 0, false).awaitCapture(Effect.FULL);
         ScheduledTurn turn = scheduler.turn("goes on", 0, false);
         assertThat(turn.awaitCapture(Effect.FULL)).isGreaterThanOrEqualTo(SECOND);
-        assertThat(turn.awaitPersist()).isZero();
+        assertThat(turn.awaitPersist(0)).isZero();
         turn.release(0);
     }
 
@@ -171,7 +175,7 @@ class CaptureSchedulerTest {
         scheduler.close();
 
         waits.join();
-        assertThat(holds.awaitPersist()).isZero();
+        assertThat(holds.awaitPersist(0)).isZero();
         holds.release(0);
         assertThat(scheduler.turn("later", 0, false).awaitCapture(Effect.FULL)).isZero();
         assertThat(above.resolve("scheduler").resolve("socket")).doesNotExist();
@@ -187,9 +191,28 @@ class CaptureSchedulerTest {
         holds.awaitCapture(Effect.FULL);
         CompletableFuture<Long> waits = captureOf(first.turn("one", 0, false));
         await().until(() -> waiting() == 1);
-        holds.awaitPersist();
+        holds.awaitPersist(0);
         waits.join();
         holds.release(0);
+    }
+
+    @Test
+    void unwrittenBytesOfAnotherProgram_holdCapturesBack() {
+        CaptureScheduler first = open(4, 1000, HostWide.AUTO, Duration.ofSeconds(60));
+        CaptureScheduler second = open(4, HostWide.ON, Duration.ofSeconds(60));
+        ScheduledTurn holds = second.turn("holds", 0, false);
+        holds.awaitCapture(Effect.FULL);
+        ScheduledTurn little = second.turn("little", 0, false);
+        little.awaitCapture(Effect.FULL);
+        little.awaitPersist(999);
+        first.turn("goes", 0, false).awaitCapture(Effect.FULL);
+        holds.awaitPersist(1);
+
+        CompletableFuture<Long> waits = captureOf(first.turn("waits", 0, false));
+        await().until(() -> waiting() == 1);
+        holds.release(1);
+
+        waits.join();
     }
 
     @Test
@@ -243,7 +266,7 @@ class CaptureSchedulerTest {
                             most.accumulateAndGet(now.incrementAndGet(), Math::max);
                             Thread.onSpinWait();
                             now.decrementAndGet();
-                            scheduled.awaitPersist();
+                            scheduled.awaitPersist(0);
                             scheduled.release(1);
                         }
                     },
@@ -286,7 +309,7 @@ class CaptureSchedulerTest {
                 $SIG{PIPE} = 'IGNORE';
                 my $server = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die "connect: $!";
                 print "connected\\n";
-                syswrite($server, pack('nCNn', 7, 1, 0x43524142, 1));
+                syswrite($server, pack('nCNn', 7, 1, 0x43524142, 2));
                 my $answer = '';
                 sysread($server, $answer, 9);
                 print length($answer), " bytes\\n";

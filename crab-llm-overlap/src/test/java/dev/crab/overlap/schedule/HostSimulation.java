@@ -145,6 +145,7 @@ final class HostSimulation {
                 policy.captures(),
                 policy.persists(),
                 policy.backlog(),
+                policy.unwritten(),
                 policy.bytesPerSecond(),
                 1,
                 policy.ageing(),
@@ -191,7 +192,7 @@ final class HostSimulation {
                 goOn(event.sandbox(), agent);
             }
             case CAPTURED -> {
-                queue.captured(agent.job(), now);
+                queue.captured(agent.job(), 0, now);
                 waits(agent, JobState.CAPTURED, 1);
             }
             case PERSISTED -> {
@@ -232,7 +233,7 @@ final class HostSimulation {
             case FIFO -> now;
         };
         JobKind asked = files || discipline == Discipline.FIFO ? JobKind.FILES : JobKind.PROCESSES;
-        Job job = queue.enter(Integer.toString(sandbox), asked, JobState.WAITING, due, false, now);
+        Job job = queue.enter(Integer.toString(sandbox), asked, JobState.WAITING, due, false, 0, now);
         agent.job = job;
         agent.waitedFor = Math.min(agent.windowEnd, job.due + setting.policy().ageing());
         waits(agent, JobState.WAITING, 1);

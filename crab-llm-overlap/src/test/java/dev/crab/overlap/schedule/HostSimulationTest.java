@@ -24,7 +24,7 @@ class HostSimulationTest {
     private record Outcomes(Outcome deadline, Outcome fifo, Outcome oracle) {}
 
     private static Outcomes run(String what, int captures, int persists, int seen) {
-        AdmissionPolicy policy = AdmissionPolicy.of(captures, persists, 0);
+        AdmissionPolicy policy = AdmissionPolicy.of(captures, persists, 0, 0);
         Setting setting = new Setting(2026, 10_000, 8, Duration.ofSeconds(10), seen, policy, MODELS);
         return new Outcomes(
                 run(what, setting, Discipline.DEADLINE),
@@ -63,7 +63,7 @@ class HostSimulationTest {
 
     @Test
     void sameSeed_sameHistory() {
-        AdmissionPolicy policy = AdmissionPolicy.of(2, 4, 20_000_000);
+        AdmissionPolicy policy = AdmissionPolicy.of(2, 4, 0, 20_000_000);
         Setting setting = new Setting(7, 500, 6, Duration.ofSeconds(2), 0, policy, MODELS);
         assertThat(new HostSimulation(setting, Discipline.DEADLINE).run())
                 .isEqualTo(new HostSimulation(setting, Discipline.DEADLINE).run());

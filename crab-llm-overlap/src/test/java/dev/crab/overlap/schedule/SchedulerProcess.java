@@ -129,7 +129,7 @@ final class SchedulerProcess implements AutoCloseable {
                     System.out.println("captured");
                 }
                 case "persist" -> {
-                    turn.awaitPersist();
+                    turn.awaitPersist(0);
                     System.out.println("persisted");
                 }
                 case "release" -> {
@@ -155,7 +155,7 @@ final class SchedulerProcess implements AutoCloseable {
             long begin = System.nanoTime();
             Thread.sleep(1);
             long end = System.nanoTime();
-            turn.awaitPersist();
+            turn.awaitPersist(0);
             turn.release(10);
             System.out.println(begin + " " + end);
         }

@@ -23,9 +23,9 @@ class SchedulerSettingsTest {
     void nothingSet_isTheDefaults() {
         Path directory = Path.of("/run/crab/scheduler");
         assertThat(read(Map.of(), 1))
-                .isEqualTo(new SchedulerSettings(1, 2, 0, HostWide.AUTO, directory, Duration.ofMinutes(5)));
+                .isEqualTo(new SchedulerSettings(1, 2, 4L << 30, 0, HostWide.AUTO, directory, Duration.ofMinutes(5)));
         assertThat(read(Map.of(), 16))
-                .isEqualTo(new SchedulerSettings(8, 16, 0, HostWide.AUTO, directory, Duration.ofMinutes(5)));
+                .isEqualTo(new SchedulerSettings(8, 16, 4L << 30, 0, HostWide.AUTO, directory, Duration.ofMinutes(5)));
     }
 
     @Test
@@ -41,6 +41,7 @@ class SchedulerSettingsTest {
     @CsvSource({
         "crab.scheduler.captures, 0, a number from 1",
         "crab.scheduler.persists, many, a number from 1",
+        "crab.scheduler.unwritten-bytes, -1, a number from 0",
         "crab.scheduler.bytes-per-second, -1, a number from 0",
         "crab.scheduler.host-wide, yes, one of [AUTO",
         "crab.scheduler.directory, here, an absolute path",

@@ -90,6 +90,15 @@ public final class Captured {
         return bytes;
     }
 
+    /** As {@link #imageBytes}, for whoever only wants to know how much waits: 0 where that cannot be told. */
+    public long unwrittenBytes() {
+        try {
+            return imageBytes();
+        } catch (IOException e) {
+            return 0;
+        }
+    }
+
     CheckpointPlan plan() {
         return plan;
     }

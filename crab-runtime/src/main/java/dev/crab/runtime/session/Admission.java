@@ -20,7 +20,7 @@ public interface Admission {
         }
 
         @Override
-        public long awaitPersist() {
+        public long awaitPersist(long bytes) {
             return 0;
         }
 
@@ -41,9 +41,10 @@ public interface Admission {
     /**
      * The capture is over and the sandbox runs again; what was captured is about to be made durable.
      *
+     * @param bytes that the capture takes in memory and on the disk until then; 0 where only files were captured
      * @return nanoseconds waited
      */
-    long awaitPersist();
+    long awaitPersist(long bytes);
 
     /**
      * The attempt is over, well or not; called exactly once, and also where nothing was asked for.

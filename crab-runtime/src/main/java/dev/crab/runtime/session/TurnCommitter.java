@@ -237,7 +237,7 @@ final class TurnCommitter {
         held.close();
         long captureNanos = System.nanoTime() - attempt.boundaryNanos;
         long start = System.nanoTime();
-        long persistWait = attempt.admission.awaitPersist();
+        long persistWait = attempt.admission.awaitPersist(captured.unwrittenBytes());
         Persisted persisted = persist(captured, generation);
         CheckpointImage image = persisted.image();
         Manifest manifest = manifest(attempt, generation, image);

@@ -49,8 +49,8 @@ class AdmissionTest {
             }
 
             @Override
-            public long awaitPersist() {
-                calls.add("persist " + run(session.sandbox(), "echo runs"));
+            public long awaitPersist(long bytes) {
+                calls.add("persist " + (bytes > 0 ? "a dump, " : "") + run(session.sandbox(), "echo runs"));
                 return 5;
             }
 
@@ -96,7 +96,7 @@ class AdmissionTest {
             startCounter(session.sandbox());
             TurnOutcome outcome = turn.commit(position(1), noting(session));
             assertThat(outcome.saved()).isEqualTo(Saved.PROCESSES_AND_FILES);
-            assertThat(calls).containsExactly("capture FULL runs", "persist runs", "release some");
+            assertThat(calls).containsExactly("capture FULL runs", "persist a dump, runs", "release some");
         }
     }
 

@@ -213,12 +213,14 @@ final class CrashRun {
         Found then = found.get(target);
         return then == null
                 ? new Differences(List.of("nothing is known of turn " + target), List.of())
-                : then.state().differences(then.later(), then.at(), victim.look(), victim.openedAt(), timesCount());
+                : then.state().differences(then.later(), then.at(), victim.look(), victim.openedAt(), times());
     }
 
     /** A policy that makes the sandbox anew runs its set-up anew as well: at another time. */
-    private boolean timesCount() {
-        return saves();
+    private SandboxState.Times times() {
+        return policy.equals(Policies.PODMAN)
+                ? SandboxState.Times.ARCHIVED
+                : saves() ? SandboxState.Times.ALL : SandboxState.Times.NONE;
     }
 
     private boolean probed() {

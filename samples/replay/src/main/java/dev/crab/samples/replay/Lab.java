@@ -3,6 +3,7 @@ package dev.crab.samples.replay;
 import dev.crab.runtime.CrabConfig;
 import dev.crab.runtime.CrabRuntime;
 import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.os.Cgroups;
 import dev.crab.runtime.session.SessionArchive;
 import dev.crab.samples.common.AgentJvm;
 import dev.crab.samples.common.Events;
@@ -35,6 +36,7 @@ final class Lab implements AutoCloseable {
     private final PlainStore store = new PlainStore(data);
     private final AtomicInteger runs = new AtomicInteger();
     private final Map<String, String> present = new ConcurrentHashMap<>();
+    private @Nullable Podman podman;
     private final Thread interruption = new Thread(this::interrupted, "replay-clean-up");
     private final String prefix =
             "replay-" + Long.toString(ProcessHandle.current().pid(), 36) + "-"
@@ -96,8 +98,11 @@ final class Lab implements AutoCloseable {
     }
 
     /** The sandbox of an agent, from outside. */
-    SandboxView view(String name) {
-        return new SandboxView(store.data.sandbox(name));
+    SandboxView view(String policy, String name) {
+        String sandbox = store.data.sandbox(name);
+        return policy.equals(Policies.PODMAN)
+                ? new SandboxView(() -> PodmanGroup.of(sandbox), false)
+                : new SandboxView(() -> Cgroups.detect().group(sandbox), true);
     }
 
     AgentPlan plan(String policy, boolean waits, long staggerMillis, List<AgentPlan.Agent> agents) {
@@ -112,6 +117,9 @@ final class Lab implements AutoCloseable {
     LiveJvm start(
             String name, AgentPlan plan, boolean endsItself, Consumer<Events.Event> listener, Consumer<Integer> ended)
             throws IOException {
+        if (plan.policy().equals(Policies.PODMAN)) {
+            podman();
+        }
         plan.agents().forEach(agent -> present.put(agent.name(), plan.policy()));
         Path file = place(name).resolve("plan.json");
         plan.write(file);
@@ -131,6 +139,17 @@ final class Lab implements AutoCloseable {
         return turns.isEmpty() ? 0 : (int) turns.get(turns.size() - 1).commit().turn() - 1;
     }
 
+    /** What another invocation that was killed has left of it goes first. */
+    private synchronized Podman podman() throws IOException {
+        Podman there = podman;
+        if (there == null) {
+            there = new Podman(data);
+            there.removeAll();
+            podman = there.prepare();
+        }
+        return there;
+    }
+
     /** Removes what an agent has left on the disk. Its JVM must have ended. */
     void remove(String policy, String name) throws IOException {
         model.forget(name);
@@ -141,6 +160,9 @@ final class Lab implements AutoCloseable {
             } catch (CrabException e) {
                 say("session " + name + " is left: " + e.getMessage());
             }
+        } else if (policy.equals(Policies.PODMAN)) {
+            podman().remove(store.data.sandbox(name));
+            podman().keepOnly(name, null);
         } else {
             store.sweep(name, null);
         }
@@ -180,6 +202,9 @@ final class Lab implements AutoCloseable {
     private void release() throws IOException {
         model.close();
         store.dropGrounds();
+        if (podman != null) {
+            podman.removeAll();
+        }
         store.close();
         runtime.close();
         delete(directory);

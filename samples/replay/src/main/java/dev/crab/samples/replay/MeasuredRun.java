@@ -31,7 +31,7 @@ final class MeasuredRun {
         Agent(Trajectory trajectory, String name) {
             this.trajectory = trajectory;
             this.name = name;
-            this.view = lab.view(name);
+            this.view = lab.view(policy, name);
         }
 
         @Override

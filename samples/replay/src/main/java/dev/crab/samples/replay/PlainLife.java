@@ -13,15 +13,19 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** A life of an agent without Crab. One that finds a chat takes it up as well as can be, and says so to the model. */
+/**
+ * A life of an agent without Crab. One that finds a chat takes it up as well as can be, and says so to the model.
+ *
+ * @param closing ends the sandbox
+ */
 record PlainLife(
         AgentPlan.Agent agent,
         Recording recording,
         Sandbox sandbox,
         int recovered,
-        Saving saving,
+        TurnSaver saving,
         Consumer<TurnRow> turns,
-        PlainPolicy.Closing closing)
+        Runnable closing)
         implements Policy.Life {
     @Override
     public String work() {
@@ -70,6 +74,6 @@ record PlainLife(
 
     @Override
     public void close() {
-        closing.close();
+        closing.run();
     }
 }

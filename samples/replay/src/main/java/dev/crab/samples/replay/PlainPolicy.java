@@ -79,7 +79,8 @@ final class PlainPolicy implements Policy {
             engine.attach(sandbox);
         }
         Saving saving = new Saving(kept, agent, store, engine, sandbox, saved);
-        return new PlainLife(agent, recording, sandbox, saved == null ? 0 : saved.turn(), saving, turns, closing);
+        return new PlainLife(
+                agent, recording, sandbox, saved == null ? 0 : saved.turn(), saving, turns, closing::close);
     }
 
     /** A new volume as the trajectory begins on it. Its set-up has been run once, and is a snapshot since. */

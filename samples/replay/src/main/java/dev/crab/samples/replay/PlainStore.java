@@ -24,7 +24,7 @@ final class PlainStore implements AutoCloseable {
      * The newest state that an agent can go back to.
      *
      * @param turn from 1
-     * @param snapshot of its files
+     * @param snapshot of its files, or what podman has made
      * @param image of its processes and files; null where files alone are kept
      */
     record Saved(int turn, String snapshot, @Nullable CheckpointImage image) {}
@@ -60,6 +60,14 @@ final class PlainStore implements AutoCloseable {
 
     /** Makes that the state to go back to, chat included; durable on return. What was before it goes. */
     void save(AgentPlan.Agent agent, Saved saved) throws IOException {
+        Saved before = replace(agent, saved);
+        if (before != null && before.turn() != saved.turn()) {
+            delete(before.snapshot());
+        }
+    }
+
+    /** Makes that the state to go back to, chat included; durable on return. Answers with what was before, of which only the chat goes. */
+    static @Nullable Saved replace(AgentPlan.Agent agent, Saved saved) throws IOException {
         Saved before = saved(agent.place());
         Path chat = agent.place().resolve(saved.turn() + "." + CHAT);
         Files.copy(chat(agent), chat, StandardCopyOption.REPLACE_EXISTING);
@@ -71,8 +79,8 @@ final class PlainStore implements AutoCloseable {
         flush(agent.place());
         if (before != null && before.turn() != saved.turn()) {
             Files.deleteIfExists(agent.place().resolve(before.turn() + "." + CHAT));
-            delete(before.snapshot());
         }
+        return before;
     }
 
     /** Puts the chat back to that of the saved turn. */
@@ -80,7 +88,7 @@ final class PlainStore implements AutoCloseable {
         Files.copy(agent.place().resolve(saved.turn() + "." + CHAT), chat(agent), StandardCopyOption.REPLACE_EXISTING);
     }
 
-    private static void flush(Path path) throws IOException {
+    static void flush(Path path) throws IOException {
         try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
             channel.force(true);
         }

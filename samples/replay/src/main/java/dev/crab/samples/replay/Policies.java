@@ -1,12 +1,11 @@
 package dev.crab.samples.replay;
 
-import java.nio.file.Files;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 
 /** The policies by their labels. */
 final class Policies {
@@ -17,20 +16,25 @@ final class Policies {
     static final String CRAB = "crab";
     static final String PODMAN = "podman";
 
-    /** Those that can be run here, least first. */
+    /** Those that can be run everywhere, least first. */
     static final List<String> ALL = List.of(NONE, CHAT, FILES, FULL, CRAB);
 
     private Policies() {}
 
-    /** Those of the given ones that can be run here; says of the others why not. */
-    static List<String> here(List<String> wanted, Results results) {
+    /**
+     * Those of the given ones that can be run here; says of the others why not.
+     *
+     * @param path where programs are looked for
+     */
+    static List<String> here(List<String> wanted, String path, Results results) {
         List<String> here = new ArrayList<>();
         for (String policy : wanted) {
             if (policy.equals(PODMAN)) {
-                boolean there = Stream.of(System.getenv("PATH").split(":", -1))
-                        .anyMatch(directory -> Files.isExecutable(Path.of(directory, PODMAN)));
-                results.note("podman: not measured: "
-                        + (there ? "Crab has no such policy yet" : "absent, no program of that name is in PATH"));
+                if (Podman.isIn(path)) {
+                    here.add(policy);
+                } else {
+                    results.note("podman: not measured: absent, no program of that name is in PATH");
+                }
             } else if (ALL.contains(policy)) {
                 here.add(policy);
             } else {
@@ -41,7 +45,7 @@ final class Policies {
         return here;
     }
 
-    static Policy open(AgentPlan plan) {
+    static Policy open(AgentPlan plan) throws IOException {
         Path data = Path.of(plan.data());
         Path image = Path.of(plan.image());
         Map<String, Path> copies = new LinkedHashMap<>();
@@ -51,6 +55,7 @@ final class Policies {
             case CHAT -> new PlainPolicy(PlainPolicy.Kept.CHAT, data, image, copies);
             case FILES -> new PlainPolicy(PlainPolicy.Kept.FILES, data, image, copies);
             case FULL -> new PlainPolicy(PlainPolicy.Kept.EVERYTHING, data, image, copies);
+            case PODMAN -> new PodmanPolicy(data, image, copies);
             case CRAB -> new CrabPolicy(data, image, copies);
             default -> throw new IllegalArgumentException("no policy is named " + plan.policy());
         };

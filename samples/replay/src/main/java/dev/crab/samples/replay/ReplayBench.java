@@ -41,7 +41,8 @@ public final class ReplayBench implements Callable<Integer> {
             defaultValue = "none,chat,files,full,crab",
             description = {
                 "What is kept of an agent: none; chat (its chat memory); files (chat, and a snapshot each turn); full (chat, a CRIU dump"
-                        + " and a snapshot each turn); crab. Default: all of them.",
+                        + " and a snapshot each turn); crab; podman (chat, and podman's checkpoint each turn), where podman is there.",
+                "Default: all but podman."
             })
     @SuppressWarnings("NullAway.Init") // set by picocli
     private List<String> policies;
@@ -110,7 +111,7 @@ public final class ReplayBench implements Callable<Integer> {
                 .map(CrashPlan::new)
                 .toList();
         Results results = new Results(policies);
-        List<String> here = Policies.here(policies, results);
+        List<String> here = Policies.here(policies, System.getenv("PATH"), results);
         if (sandboxes < 1 || runs < 0) {
             throw new IllegalArgumentException("--sandboxes from 1, --runs from 0");
         }

@@ -44,6 +44,9 @@ final class ReplayModel implements AutoCloseable {
 
     private record Agent(Trajectory trajectory, double speed, Listener listener) {}
 
+    /** Connections that wait to be accepted: as many as agents may begin at once. */
+    private static final int BACKLOG = 1024;
+
     private final HttpServer server;
     private final ExecutorService threads = Executors.newCachedThreadPool(task -> {
         Thread thread = new Thread(task, "model");
@@ -53,7 +56,7 @@ final class ReplayModel implements AutoCloseable {
     private final Map<String, Agent> agents = new ConcurrentHashMap<>();
 
     ReplayModel() throws IOException {
-        server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), BACKLOG);
         server.createContext("/", this::serve);
         server.setExecutor(threads);
         server.start();
@@ -178,6 +181,8 @@ final class ReplayModel implements AutoCloseable {
     private static void send(HttpExchange exchange, int status, ObjectNode body) throws IOException {
         byte[] bytes = Json.write(body).getBytes(StandardCharsets.UTF_8);
         exchange.getResponseHeaders().set("Content-Type", "application/json");
+        // One that is kept is ended after half a minute, maybe just when its agent uses it again.
+        exchange.getResponseHeaders().set("Connection", "close");
         exchange.sendResponseHeaders(status, bytes.length);
         exchange.getResponseBody().write(bytes);
     }

@@ -33,6 +33,24 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
      */
     record Task(String what, int parent, long started) {}
 
+    /** Which times of modification are compared. */
+    enum Times {
+        NONE,
+        ALL,
+        /** Those that podman's archives have: of files, in seconds. They have no directories in which files were changed. */
+        ARCHIVED;
+
+        private boolean differ(Entry here, Entry there) {
+            return switch (this) {
+                case NONE -> false;
+                case ALL -> here.modified != there.modified;
+                case ARCHIVED ->
+                    here.modified / 1_000_000_000 != there.modified / 1_000_000_000
+                            && !here.what.matches("4[0-7]{4} .*");
+            };
+        }
+    }
+
     /**
      * How another state differs.
      *
@@ -59,9 +77,9 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
      * @param boundary the moment that both stand for, in nanoseconds since 1970 UTC
      * @param back the other's sandbox
      * @param opened when the other one ran again, likewise
-     * @param times whether times of modification have to be the same, too
+     * @param times which times of modification have to be the same, too
      */
-    Differences differences(SandboxState later, long boundary, SandboxState back, long opened, boolean times) {
+    Differences differences(SandboxState later, long boundary, SandboxState back, long opened, Times times) {
         List<String> wrong = new ArrayList<>();
         List<String> moved = new ArrayList<>();
         Predicate<String> moving = hasSurvivors()
@@ -150,7 +168,7 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
         return entry != null && entry.modified >= since;
     }
 
-    private static String difference(String path, @Nullable Entry here, @Nullable Entry there, boolean times) {
+    private static String difference(String path, @Nullable Entry here, @Nullable Entry there, Times times) {
         if (here == null) {
             return there == null ? "" : path + ": is new: " + there.what;
         }
@@ -160,8 +178,6 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
         if (!here.what.equals(there.what)) {
             return path + ": " + here.what + " -> " + there.what;
         }
-        return times && here.modified != there.modified && !FURNITURE.contains(path)
-                ? path + ": other time of modification"
-                : "";
+        return times.differ(here, there) && !FURNITURE.contains(path) ? path + ": other time of modification" : "";
     }
 }

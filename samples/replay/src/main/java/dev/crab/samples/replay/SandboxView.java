@@ -1,7 +1,6 @@
 package dev.crab.samples.replay;
 
 import dev.crab.runtime.os.Cgroup;
-import dev.crab.runtime.os.Cgroups;
 import dev.crab.runtime.os.ProcFs;
 import dev.crab.samples.replay.SandboxState.Entry;
 import dev.crab.samples.replay.SandboxState.Task;
@@ -19,54 +18,65 @@ import java.nio.file.attribute.FileTime;
 import java.security.DigestInputStream;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The host's view of the sandbox of that name: it asks nobody in the sandbox and none of Crab, and works as well when the JVM that owned
+ * The host's view of a sandbox: it asks nobody in the sandbox and none of Crab, and works as well when the JVM that owned
  * the sandbox is dead. Not thread-safe.
  */
 final class SandboxView {
     private record Digested(String inode, String digest) {}
 
-    private final Cgroup cgroup;
+    private final Supplier<Cgroup> groups;
+    private final boolean untouched;
     private final Map<String, Digested> digests = new HashMap<>();
 
-    SandboxView(String sandbox) {
-        cgroup = Cgroups.detect().group(sandbox);
+    /**
+     * That of the sandbox whose processes are in the control group.
+     *
+     * @param untouched whether directories count that are in the writable layer, and yet are, with what is in them, as in the image
+     */
+    SandboxView(Supplier<Cgroup> groups, boolean untouched) {
+        this.groups = groups;
+        this.untouched = untouched;
     }
 
     /** The sandbox's control group. */
     Cgroup cgroup() {
-        return cgroup;
+        return groups.get();
     }
 
     /** Looks at everything. */
     SandboxState look() throws IOException {
         SortedMap<Integer, Task> tasks = new TreeMap<>();
-        Path upper = null;
+        OverlayLayers layers = null;
+        Cgroup cgroup = cgroup();
         for (int pid : cgroup.processes()) {
             try {
                 Map<String, String> status = ProcFs.status(pid);
                 int inner = ProcFs.innermost(Objects.requireNonNull(status.get("NSpid")));
                 tasks.put(inner, task(pid, status));
                 if (inner == 1) {
-                    upper = upper(pid);
+                    layers = OverlayLayers.of(pid);
                 }
             } catch (IOException | NullPointerException e) {
                 // Gone meanwhile.
             }
         }
-        if (upper == null) {
+        if (layers == null) {
             throw new IOException("no pid 1 is in " + cgroup.unified());
         }
-        return new SandboxState(files(upper), tasks);
+        return new SandboxState(files(layers), tasks);
     }
 
     private static Task task(int pid, Map<String, String> status) throws IOException {
@@ -100,19 +110,33 @@ final class SandboxView {
         }
     }
 
-    /** Where the writable layer of that process's root lies. */
-    private static Path upper(int pid) throws IOException {
-        for (String line : Files.readAllLines(Path.of("/proc/" + pid + "/mountinfo"), StandardCharsets.ISO_8859_1)) {
-            String[] fields = line.split(" ", -1);
-            if (fields[4].equals("/") && line.contains(" - overlay ")) {
-                for (String option : fields[fields.length - 1].split(",", -1)) {
-                    if (option.startsWith("upperdir=")) {
-                        return Path.of(option.substring("upperdir=".length()));
-                    }
-                }
+    /** What of the writable layer counts, by path. */
+    SortedMap<String, Entry> files(OverlayLayers layers) throws IOException {
+        SortedMap<String, Entry> files = files(layers.upper());
+        if (!untouched) {
+            removeUntouched(files, layers);
+        }
+        return files;
+    }
+
+    private void removeUntouched(SortedMap<String, Entry> files, OverlayLayers layers) throws IOException {
+        // From the end: a directory comes before what is in it.
+        for (String path : List.copyOf(files.keySet()).stream()
+                .filter(path -> !path.isEmpty())
+                .sorted(Comparator.reverseOrder())
+                .toList()) {
+            Path below = layers.below(path);
+            boolean isEmpty = files.tailMap(path + "/").isEmpty()
+                    || !files.tailMap(path + "/").firstKey().startsWith(path + "/");
+            if (isEmpty
+                    && below != null
+                    && Files.isDirectory(below, LinkOption.NOFOLLOW_LINKS)
+                    && entry(below)
+                            .what()
+                            .equals(Objects.requireNonNull(files.get(path)).what())) {
+                files.remove(path);
             }
         }
-        throw new IOException("the root of process " + pid + " is no overlay");
     }
 
     private SortedMap<String, Entry> files(Path upper) throws IOException {

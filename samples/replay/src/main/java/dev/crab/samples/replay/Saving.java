@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * little time. Everything is kept by a CRIU dump with a snapshot of its instant, written whole and compressed, while the model is being
  * asked; the next tools wait for it.
  */
-final class Saving {
+final class Saving implements TurnSaver {
     private final PlainPolicy.Kept kept;
     private final AgentPlan.Agent agent;
     private final PlainStore store;
@@ -47,8 +47,8 @@ final class Saving {
         this.last = last;
     }
 
-    /** Begins to save a turn; what is given back waits until it is saved, and tells what that cost. */
-    Supplier<TurnRow> begin(int turn) {
+    @Override
+    public Supplier<TurnRow> begin(int turn) {
         if (kept == PlainPolicy.Kept.FILES) {
             TurnRow row = files(turn);
             return () -> row;

@@ -12,7 +12,7 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /** A model whose calls come at the end of a turn, and so are the place to save it. */
-record SavingModel(ChatModel model, Saving saving, Consumer<TurnRow> turns) implements ChatModel {
+record SavingModel(ChatModel model, TurnSaver saving, Consumer<TurnRow> turns) implements ChatModel {
     @Override
     public ChatResponse chat(ChatRequest request) {
         List<ChatMessage> messages = request.messages();

@@ -54,7 +54,7 @@ final class Victim {
         this.policy = policy;
         this.trajectory = trajectory;
         this.name = lab.nextName();
-        this.view = lab.view(name);
+        this.view = lab.view(policy, name);
     }
 
     /** Holds a request back. */
@@ -160,7 +160,7 @@ final class Victim {
     boolean open() throws IOException, InterruptedException {
         LinkedBlockingQueue<Happening> own = new LinkedBlockingQueue<>();
         happenings = own;
-        view = lab.view(name);
+        view = lab.view(policy, name);
         failure = "";
         openedAt = now();
         // Each life has a model of its own: what a dead one still had under way cannot be taken for the next one's.

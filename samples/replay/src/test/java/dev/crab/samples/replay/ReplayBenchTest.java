@@ -88,8 +88,8 @@ class ReplayBenchTest {
 
     @Test
     void undisturbedRuns_areMeasuredBesideEachOther() throws Exception {
-        JsonNode found = replay(
-                "--policies", "none,full,crab,podman", "--only", "look-around", "--crash", "none", "--sandboxes", "2");
+        JsonNode found =
+                replay("--policies", "none,full,crab", "--only", "look-around", "--crash", "none", "--sandboxes", "2");
 
         assertThat(status).as(said()).isZero();
         assertThat(found.path("measured")).as(said()).hasSize(6);
@@ -100,7 +100,6 @@ class ReplayBenchTest {
             assertThat(measured.path("jvmPeak").asLong()).isPositive();
             assertThat(measured.path("sandboxCpu").asLong()).isPositive();
         }
-        assertThat(said()).contains("podman: not measured");
         JsonNode crab = found.path("summaries").path(4);
         assertThat(crab.path("policy").asText()).isEqualTo("crab");
         assertThat(crab.at("/cost/skippedShare").asDouble()).isEqualTo(1);

@@ -94,4 +94,14 @@ class ReplayModelTest {
             assertThat(told).containsExactly("call call_0_1 has no result");
         }
     }
+
+    @Test
+    void connections_areNotKept() throws Exception {
+        try (ReplayModel model = new ReplayModel()) {
+            // A server ends those that are idle for half a minute, maybe just when an agent whose tools took that long
+            // asks.
+            assertThat(ask(model, 1000, TASK).headers().firstValue("Connection"))
+                    .hasValue("close");
+        }
+    }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.crab.samples.replay.SandboxState.Differences;
 import dev.crab.samples.replay.SandboxState.Entry;
 import dev.crab.samples.replay.SandboxState.Task;
+import dev.crab.samples.replay.SandboxState.Times;
 import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
@@ -20,7 +21,7 @@ class SandboxStateTest {
     }
 
     private static Differences compare(SandboxState then, SandboxState later, SandboxState back) {
-        return then.differences(later, BOUNDARY, back, OPENED, true);
+        return then.differences(later, BOUNDARY, back, OPENED, Times.ALL);
     }
 
     @Test
@@ -47,7 +48,7 @@ class SandboxStateTest {
                 Map.of(1, INIT));
 
         assertThat(compare(then, then, back).wrong()).hasSize(4);
-        assertThat(then.differences(then, BOUNDARY, back, OPENED, false).wrong())
+        assertThat(then.differences(then, BOUNDARY, back, OPENED, Times.NONE).wrong())
                 .as("without times")
                 .hasSize(3);
     }
@@ -116,5 +117,29 @@ class SandboxStateTest {
                         .wrong())
                 .as("another make")
                 .hasSize(5);
+    }
+
+    @Test
+    void timesThatPodmansArchivesHave_areThoseOfFilesInSeconds() {
+        SandboxState then = state(
+                Map.of(
+                        "file", new Entry("100644 0:0 1 x", 5_200_000_000L, 0),
+                        "directory", new Entry("40755 0:0", 5_200_000_000L, 0)),
+                Map.of());
+        SandboxState back = state(
+                Map.of(
+                        "file", new Entry("100644 0:0 1 x", 5_000_000_000L, 0),
+                        "directory", new Entry("40755 0:0", 7_000_000_000L, 0)),
+                Map.of());
+        SandboxState later = state(
+                Map.of(
+                        "file", new Entry("100644 0:0 1 x", 6_000_000_000L, 0),
+                        "directory", new Entry("40755 0:0", 5_200_000_000L, 0)),
+                Map.of());
+
+        assertThat(then.differences(then, 0, back, 0, Times.ALL).wrong()).hasSize(2);
+        assertThat(then.differences(then, 0, back, 0, Times.ARCHIVED).wrong()).isEmpty();
+        assertThat(then.differences(then, 0, later, 0, Times.ARCHIVED).wrong())
+                .containsExactly("file: other time of modification");
     }
 }
