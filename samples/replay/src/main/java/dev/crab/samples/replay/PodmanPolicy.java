@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -112,7 +113,7 @@ final class PodmanPolicy implements Policy {
         long packed = System.nanoTime();
         PlainStore.flush(making);
         Files.move(making, archive, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
-        PlainStore.flush(archive.getParent());
+        PlainStore.flush(Objects.requireNonNull(archive.getParent()));
         PlainStore.Saved before = PlainStore.replace(agent, new PlainStore.Saved(turn, id, null));
         if (before != null && !before.snapshot().equals(id)) {
             Files.deleteIfExists(podman.archive(before.snapshot()));

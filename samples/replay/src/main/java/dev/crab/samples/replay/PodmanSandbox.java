@@ -77,9 +77,11 @@ final class PodmanSandbox implements Sandbox {
                     "see what podman says of it");
         }
         Duration limit = request.timeout();
-        boolean late = status == KILLED && limit != null && duration.compareTo(limit) >= 0;
+        ExecResult.End end = status == KILLED && limit != null && duration.compareTo(limit) >= 0
+                ? new ExecResult.End.TimedOut(limit)
+                : new ExecResult.End.Exited(status);
         return new ExecResult(
-                late ? new ExecResult.End.TimedOut(limit) : new ExecResult.End.Exited(status),
+                end,
                 read(out, request.outputLimit()),
                 read(err, request.outputLimit()),
                 Math.max(Files.size(out), Files.size(err)) > request.outputLimit(),
