@@ -39,8 +39,13 @@ public final class InvocationReplay {
         this.epoch = session.epoch();
     }
 
-    /** The session has gone back, and what this invocation is in the middle of never was. */
-    private void refuseStale() {
+    /**
+     * Refuses to go on if the session has gone back since: what this invocation is in the middle of never was. True for as long as a tool
+     * that has passed the gate runs, since that keeps the session from going back; so it is asked behind the gate.
+     *
+     * @throws CrabException STATE_INVALID
+     */
+    public void refuseStale() {
         if (session.epoch() != epoch) {
             throw CrabException.of(
                     ErrorCode.STATE_INVALID,
@@ -169,15 +174,11 @@ public final class InvocationReplay {
 
     /** Records the response to the LLM call that {@link #nextResponse} went to; durable on return. */
     public void responded(String request, ObjectNode payload) {
-        refuseStale();
-        ObjectNode body = SessionReplay.node()
-                .put("key", recorded.key)
-                .put("index", index())
-                .put("request", request);
+        ObjectNode body = SessionReplay.node().put("request", request);
         body.set("response", payload);
-        JournalRecord record = session.append(RecordKinds.RESPONSE, body);
         synchronized (session) {
-            response = record.sequence();
+            body.put("key", recorded.key).put("index", index);
+            response = append(RecordKinds.RESPONSE, body).sequence();
         }
         FaultPoints.reach("response.recorded");
     }
@@ -207,9 +208,17 @@ public final class InvocationReplay {
         }
     }
 
+    /** The session does not go back in between. */
+    private JournalRecord append(String kind, ObjectNode body) {
+        synchronized (session) {
+            refuseStale();
+            return session.append(kind, body);
+        }
+    }
+
     /** Records that a tool with an external effect is about to run; durable on return. */
     public void begun(String toolKey, String name) {
-        session.append(
+        append(
                 RecordKinds.BEGUN,
                 SessionReplay.node()
                         .put("key", recorded.key)
@@ -230,16 +239,15 @@ public final class InvocationReplay {
                 .put("name", name)
                 .put("external", effect == ToolEffect.EXTERNAL && !sandboxUsed);
         body.set("result", result);
-        JournalRecord record = session.append(RecordKinds.RESULT, body);
         synchronized (session) {
-            newestResult = Math.max(newestResult, record.sequence());
+            newestResult =
+                    Math.max(newestResult, append(RecordKinds.RESULT, body).sequence());
         }
     }
 
     /** Records that the invocation has its answer; durable on return. */
     public void end() {
-        refuseStale();
-        session.append(RecordKinds.END, SessionReplay.node().put("key", recorded.key));
+        append(RecordKinds.END, SessionReplay.node().put("key", recorded.key));
         release();
     }
 

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.session.Commit;
+import dev.crab.runtime.session.Rollback;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.store.Journal;
 import dev.crab.runtime.store.JournalRecord;
@@ -17,6 +18,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -200,6 +202,16 @@ public final class SessionReplay {
     /** A turn of this process was committed. */
     synchronized void committed(long turn, ObjectNode position) {
         watermarks.put(turn, position.path(WATERMARK).asLong(-1));
+    }
+
+    /**
+     * Goes back to a turn. Nothing else is recorded meanwhile: what came between the record and what it means here would count in one
+     * process and not in the next.
+     *
+     * @param sandbox brings the sandbox back, and records it
+     */
+    synchronized RolledBack goBack(long turn, Supplier<Rollback> sandbox) {
+        return new RolledBack(sandbox.get(), rolledBack(turn));
     }
 
     /**

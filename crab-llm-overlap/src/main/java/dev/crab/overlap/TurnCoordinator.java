@@ -8,7 +8,6 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.session.Admission;
-import dev.crab.runtime.session.Rollback;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
 import dev.crab.runtime.session.TurnOutcome;
@@ -438,13 +437,13 @@ public final class TurnCoordinator implements AutoCloseable {
                         state == TurnState.CLOSED ? "it is closed" : "tools run in its sandbox: " + tools,
                         "go back when they have ended");
             }
-            Rollback rollback = session.rollbackTo(to, note);
+            RolledBack back = replay.goBack(to, () -> session.rollbackTo(to, note));
             state = TurnTransitions.next(state, TurnEvent.GIVEN_UP);
             failure = null;
             open = null;
             endTurn();
             changed.signalAll();
-            return new RolledBack(rollback, replay.rolledBack(to));
+            return back;
         } finally {
             lock.unlock();
         }

@@ -2,12 +2,15 @@ package dev.crab.overlap;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
+import static org.awaitility.Awaitility.await;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -151,6 +154,8 @@ class RollbackReplayTest {
         stateInvalid(() -> call.responded("r2", text("late")));
         stateInvalid(() -> call.nextResponse("r2"));
         stateInvalid(() -> call.tool("id", "t", "{}", ToolEffect.SANDBOX));
+        stateInvalid(() -> call.begun("tool", "t"));
+        stateInvalid(() -> call.finished("tool", "t", ToolEffect.SANDBOX, false, text("late")));
         stateInvalid(call::end);
         call.release();
         InvocationReplay again = begin("call");
@@ -186,5 +191,28 @@ class RollbackReplayTest {
 
         assertThat(turns.replay().isPrepared()).isFalse();
         assertThat(begin("call").isResumed()).isFalse();
+    }
+
+    /** Else it would count in a program that is started later, and not in this one. */
+    @Test
+    void responseThatComesWhileTheSessionGoesBack_isInNoJournal() throws InterruptedException {
+        InvocationReplay call = begin("call");
+        turn(call, 1, ToolEffect.SANDBOX);
+        assertThat(call.nextResponse("r2")).isEmpty();
+        AtomicReference<Throwable> refused = new AtomicReference<>();
+        Thread late = new Thread(() -> refused.set(catchThrowable(() -> call.responded("r2", text("late")))));
+        session.duringRollback = () -> {
+            late.start();
+            await().until(() -> late.getState() == Thread.State.BLOCKED || !late.isAlive());
+        };
+
+        turns.rollbackTo(1, "");
+        late.join();
+        reopen(true);
+
+        assertThat(refused.get())
+                .isInstanceOfSatisfying(
+                        CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.STATE_INVALID));
+        assertThat(again(begin("call")).nextResponse("r2")).isEmpty();
     }
 }

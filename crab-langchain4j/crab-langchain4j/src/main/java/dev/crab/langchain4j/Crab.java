@@ -199,7 +199,7 @@ public final class Crab {
      *
      * @param answer the answer if it is there. Asked at once, again whenever {@link #resume} is called, and every five seconds; may also
      *     block by itself
-     * @throws CrabException INTERRUPTED; STATE_INVALID if Crab is closed meanwhile; what restoring can throw
+     * @throws CrabException INTERRUPTED; STATE_INVALID if Crab is closed or the session goes back meanwhile; what restoring can throw
      */
     public static <T> T await(Supplier<Optional<T>> answer) {
         SessionHub current = hub();
@@ -211,6 +211,7 @@ public final class Crab {
         }
         return PatientWait.run(
                 invocation.entry(),
+                invocation.replay(),
                 tool,
                 tool.effect(),
                 key,

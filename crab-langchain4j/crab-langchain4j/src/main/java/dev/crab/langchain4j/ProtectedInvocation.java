@@ -278,7 +278,8 @@ final class ProtectedInvocation {
                 return MessageCodec.result(recorded.result(), executor);
             }
             if (answer instanceof ToolAnswer.Unknown unknown) {
-                Optional<String> text = UnknownEffects.decide(entry, request, unknown.toolKey(), declared.onUnknown());
+                Optional<String> text =
+                        UnknownEffects.decide(entry, replay, request, unknown.toolKey(), declared.onUnknown());
                 if (text.isPresent()) {
                     ToolExecutionResult told = ToolExecutionResult.builder()
                             .isError(true)
@@ -317,8 +318,9 @@ final class ProtectedInvocation {
         boolean recorded = false;
         boolean parks = false;
         try {
-            // From here on the same call, made again, waits for this tool.
+            // From here on the same call, made again, waits for this tool, and the session does not go back.
             refuseAfterEnd("the tool " + request.name());
+            replay.refuseStale();
             FaultPoints.reach("tool.before");
             ran = true;
             if (effect == ToolEffect.EXTERNAL) {

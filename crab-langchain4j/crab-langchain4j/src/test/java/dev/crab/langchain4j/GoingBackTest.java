@@ -1,0 +1,250 @@
+package dev.crab.langchain4j;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
+import static org.awaitility.Awaitility.await;
+
+import dev.crab.runtime.CrabConfig;
+import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.fault.FaultPoints;
+import dev.langchain4j.agent.tool.P;
+import dev.langchain4j.agent.tool.Tool;
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.response.ChatResponse;
+import dev.langchain4j.service.AiServices;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Deque;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What meets a rollback on its way, with a session whose sandbox is a directory: {@link RollbackRunTest} has real ones. */
+class GoingBackTest {
+    private static final String SESSION = "ticket-42";
+
+    @TempDir
+    Path data;
+
+    private final List<String> ran = Collections.synchronizedList(new ArrayList<>());
+    private volatile @Nullable DirectorySession session;
+    private volatile Optional<String> answer = Optional.empty();
+    private volatile Supplier<UnknownEffectHandler.Decision> onAsk = UnknownEffectHandler.Decision.Retry::new;
+
+    interface Agent {
+        String work(String task);
+    }
+
+    /** Says what it was told to, in order, and keeps what it was asked. */
+    private static final class Told implements ChatModel {
+        private final Deque<Supplier<AiMessage>> answers = new ArrayDeque<>();
+        private final List<List<ChatMessage>> asked = Collections.synchronizedList(new ArrayList<>());
+        private int calls;
+
+        Told calls(String tool, String argument, String value) {
+            return calls(tool, "{\"" + argument + "\":\"" + value + "\"}");
+        }
+
+        private Told calls(String tool, String arguments) {
+            AiMessage message = AiMessage.from(ToolExecutionRequest.builder()
+                    .id("call-" + calls++)
+                    .name(tool)
+                    .arguments(arguments)
+                    .build());
+            answers.add(() -> message);
+            return this;
+        }
+
+        Told appends(String line) {
+            return calls("append", "line", line);
+        }
+
+        /** Before it answers. */
+        Told meanwhile(Runnable work) {
+            answers.add(() -> {
+                work.run();
+                return answers.remove().get();
+            });
+            return this;
+        }
+
+        Told says(String text) {
+            answers.add(() -> AiMessage.from(text));
+            return this;
+        }
+
+        @Override
+        public ChatResponse doChat(ChatRequest request) {
+            asked.add(List.copyOf(request.messages()));
+            return ChatResponse.builder().aiMessage(answers.remove().get()).build();
+        }
+    }
+
+    final class Tools {
+        @Tool("appends")
+        String append(@P(name = "line", value = "the line") String line) {
+            ran.add("append " + line);
+            return Crab.sandbox(SESSION)
+                    .exec("echo " + line + " >> log; cat log")
+                    .out();
+        }
+
+        @Tool("asks, then appends")
+        String askAndAppend(@P(name = "line", value = "the line") String line) {
+            return Crab.await(() -> answer) + append(line);
+        }
+
+        @Tool("sends")
+        @ExternalEffect(onUnknown = OnUnknown.ASK)
+        String send(@P(name = "text", value = "the text") String text) {
+            ran.add("send " + text);
+            return "sent";
+        }
+    }
+
+    @BeforeEach
+    void configure() {
+        Crab.configure(CrabOptions.builder()
+                .set(CrabConfig.PARK_AFTER, "0")
+                .onAsk((request, key) -> onAsk.get())
+                .opener((id, spec) -> {
+                    DirectorySession opened = DirectorySession.open(data, id);
+                    session = opened;
+                    return opened;
+                })
+                .build());
+    }
+
+    @AfterEach
+    void close() {
+        FaultPoints.handler(null);
+        Crab.close();
+    }
+
+    private DirectorySession session() {
+        return Objects.requireNonNull(session);
+    }
+
+    private static void eventually(Callable<Boolean> condition) {
+        await().atMost(Duration.ofMinutes(2)).until(condition);
+    }
+
+    private Agent agent(Told model) {
+        Crab.sandbox(SESSION);
+        return AiServices.builder(Agent.class)
+                .chatModel(model)
+                .tools(new Tools(), new RollbackTools(2, 5))
+                .build();
+    }
+
+    private static String log() {
+        return Crab.sandbox(SESSION).exec("cat log 2>/dev/null | tr '\\n' ' '").out();
+    }
+
+    private static void refused(@Nullable Throwable thrown) {
+        assertThat(thrown)
+                .isInstanceOfSatisfying(
+                        CrabError.class,
+                        error -> assertThat(error.refusal().code()).isEqualTo(ErrorCode.STATE_INVALID));
+    }
+
+    private static boolean waitsForTheCommit(Thread thread) {
+        return thread.getState() == Thread.State.WAITING
+                && Arrays.stream(thread.getStackTrace())
+                        .anyMatch(frame -> frame.getMethodName().equals("awaitCommit"));
+    }
+
+    /** The rollback and the tool wait for the same commit, and the rollback is first. */
+    @Test
+    void toolThatWaitsAtTheGate_doesNotRunBehindTheRollback() {
+        CountDownLatch commit = new CountDownLatch(1);
+        Thread caller = Thread.currentThread();
+        CompletableFuture<Void> back = new CompletableFuture<>();
+        Thread other = new Thread(() -> {
+            Crab.rollback(SESSION, 0);
+            back.complete(null);
+        });
+        Told model = new Told().appends("A").meanwhile(() -> {
+            other.start();
+            eventually(() -> waitsForTheCommit(other));
+            Thread opener = new Thread(() -> {
+                eventually(() -> waitsForTheCommit(caller));
+                commit.countDown();
+            });
+            opener.start();
+        });
+        model.appends("B").says("done");
+        Agent agent = agent(model);
+        Crab.sandbox(SESSION).exec("true");
+        session().duringCommit = () -> eventually(() -> commit.getCount() == 0);
+
+        refused(catchThrowable(() -> agent.work("go")));
+
+        back.join();
+        assertThat(ran).containsExactly("append A");
+        assertThat(log()).isEmpty();
+    }
+
+    @Test
+    void toolThatWaited_doesNotGoOnBehindTheRollback() {
+        Told model = new Told().appends("A").calls("askAndAppend", "line", "B").says("done");
+        Agent agent = agent(model);
+        CompletableFuture<Throwable> run = CompletableFuture.supplyAsync(() -> catchThrowable(() -> agent.work("go")));
+        eventually(() -> session != null && session().isParked());
+
+        Crab.rollback(SESSION, 0);
+        answer = Optional.of("yes");
+        Crab.resume(SESSION);
+
+        refused(run.join());
+        assertThat(ran).containsExactly("append A");
+        assertThat(log()).isEmpty();
+        assertThat(agent(new Told().appends("C").says("other")).work("go")).isEqualTo("other");
+        assertThat(log()).isEqualTo("C ");
+    }
+
+    @Test
+    void externalToolThatWasAskedAbout_doesNotRunBehindTheRollback() {
+        class Killed extends Error {
+            private static final long serialVersionUID = 1L;
+        }
+        Told model = new Told().appends("A").calls("send", "text", "x");
+        FaultPoints.handler((name, reached) -> {
+            if (name.equals("tool.inside") && reached == 2) {
+                throw new Killed();
+            }
+        });
+        assertThat(catchThrowable(() -> agent(model).work("go"))).isInstanceOf(Killed.class);
+        FaultPoints.handler(null);
+        Crab.close();
+        configure();
+        onAsk = () -> {
+            assertThat(Crab.rollback(SESSION, 0).outside())
+                    .extracting(effect -> effect.tool())
+                    .containsExactly("send");
+            return new UnknownEffectHandler.Decision.Retry();
+        };
+
+        refused(catchThrowable(() -> agent(new Told()).work("go")));
+
+        assertThat(ran).containsExactly("append A", "send x");
+        assertThat(log()).isEmpty();
+    }
+}
