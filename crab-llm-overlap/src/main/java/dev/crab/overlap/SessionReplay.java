@@ -195,6 +195,9 @@ public final class SessionReplay {
             if (invocation != null) {
                 invocation.ended = false;
             }
+            if (isVoid) {
+                toolRecords.remove(result.sequence);
+            }
             return isVoid;
         });
     }
@@ -236,6 +239,7 @@ public final class SessionReplay {
         Long higher = toolRecords.higher(watermark);
         long next = higher == null ? Long.MAX_VALUE : higher;
         List<OutsideEffect> outside = takeOutside(watermark);
+        toolRecords.tailSet(watermark, false).clear();
         results.values().removeIf(result -> result.sequence > watermark);
         begun.values().removeIf(record -> record.sequence() > watermark);
         endedRuns.values().removeIf(sequence -> sequence > next);
@@ -243,6 +247,10 @@ public final class SessionReplay {
         invocations.values().removeIf(invocation -> {
             invocation.active = false;
             if (invocation.ended && invocation.endedAt < next) {
+                if (invocation.scope == null) {
+                    // It began with the memory that one before it, which is void now, had left behind.
+                    putBack.remove(invocation.memory);
+                }
                 return false;
             }
             invocation.ended = false;

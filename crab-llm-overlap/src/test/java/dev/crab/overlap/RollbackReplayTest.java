@@ -210,9 +210,42 @@ class RollbackReplayTest {
         late.join();
         reopen(true);
 
-        assertThat(refused.get())
-                .isInstanceOfSatisfying(
-                        CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.STATE_INVALID));
+        assertThat(refused.get()).isInstanceOfSatisfying(CrabException.class, e -> assertThat(e.code())
+                .isEqualTo(ErrorCode.STATE_INVALID));
         assertThat(again(begin("call")).nextResponse("r2")).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void callWithoutToolsBehindARollback_keepsItsAnswerInTheNext(boolean crashed) {
+        turn(begin("first"), 1, ToolEffect.SANDBOX);
+        turn(begin("second"), 2, ToolEffect.SANDBOX);
+        turns.rollbackTo(1, "");
+        InvocationReplay third = begin("third");
+        respond(third, "r1", "answer");
+        third.end();
+        reopen(crashed);
+
+        turns.rollbackTo(1, "");
+        reopen(crashed);
+
+        assertThat(turns.replay().putBack("memory")).isEmpty();
+    }
+
+    @Test
+    void callWithoutToolsBehindACrash_keepsItsAnswerInTheRollback() {
+        turn(begin("first"), 1, ToolEffect.SANDBOX);
+        InvocationReplay second = begin("second");
+        respond(second, "r1", "response");
+        ToolAnswer answer = second.tool("id", "t1", "{}", ToolEffect.SANDBOX);
+        second.finished(answer.toolKey(), "t1", ToolEffect.SANDBOX, false, text("not committed"));
+        reopen(true);
+        InvocationReplay third = begin("third");
+        respond(third, "r1", "answer");
+        third.end();
+
+        turns.rollbackTo(1, "");
+
+        assertThat(turns.replay().putBack("memory")).isEmpty();
     }
 }
