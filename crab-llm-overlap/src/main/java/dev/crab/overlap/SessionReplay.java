@@ -55,7 +55,9 @@ public final class SessionReplay {
 
     private final ReportLog reports = new ReportLog();
     private final List<TurnReport> unwritten = new ArrayList<>();
-    private boolean prepared;
+    /** The turn in which the session was prepared; 0 if it is not. */
+    private long preparedIn;
+
     private long last = -1;
     private long epoch;
 
@@ -124,7 +126,7 @@ public final class SessionReplay {
         switch (record.kind()) {
             case RecordKinds.OPEN -> {
                 undo(body.path(WATERMARK).asLong(-1));
-                prepared &= body.path("turn").asLong() > 0;
+                forgetPrepared(body.path("turn").asLong());
             }
             case RecordKinds.START -> {
                 RecordedInvocation invocation = new RecordedInvocation(record);
@@ -168,7 +170,7 @@ public final class SessionReplay {
                             .add(body.path("text").asText());
                 }
             }
-            case RecordKinds.PREPARED -> prepared = true;
+            case RecordKinds.PREPARED -> preparedIn = watermarks.isEmpty() ? 1 : watermarks.lastKey();
             case RecordKinds.RUN_END -> endedRuns.put(body.path("run").asText(), record.sequence());
             case RecordKinds.COMMIT ->
                 watermarks.put(
@@ -183,6 +185,13 @@ public final class SessionReplay {
             default -> {
                 // what a newer version wrote does not concern this one
             }
+        }
+    }
+
+    /** The sandbox is as that turn left it. */
+    private void forgetPrepared(long turn) {
+        if (turn < preparedIn) {
+            preparedIn = 0;
         }
     }
 
@@ -234,7 +243,7 @@ public final class SessionReplay {
      */
     private List<OutsideEffect> goBack(long turn) {
         epoch++;
-        prepared &= turn > 0;
+        forgetPrepared(turn);
         long watermark = watermarks.getOrDefault(turn, -1L);
         Long higher = toolRecords.higher(watermark);
         long next = higher == null ? Long.MAX_VALUE : higher;
@@ -298,7 +307,7 @@ public final class SessionReplay {
     }
 
     synchronized boolean isPrepared() {
-        return prepared;
+        return preparedIn > 0;
     }
 
     synchronized void report(TurnReport report) {

@@ -248,4 +248,34 @@ class RollbackReplayTest {
 
         assertThat(turns.replay().putBack("memory")).isEmpty();
     }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whatWasPrepared_isUndoneWithItsTurn(boolean crashed) {
+        InvocationReplay call = begin("call");
+        turn(call, 1, ToolEffect.SANDBOX);
+        turns.prepare(sandbox -> {});
+        turn(call, 2, ToolEffect.SANDBOX);
+
+        turns.rollbackTo(2, "");
+        reopen(crashed);
+        assertThat(turns.replay().isPrepared()).as("at its turn").isTrue();
+
+        turns.rollbackTo(1, "");
+        reopen(crashed);
+        assertThat(turns.replay().isPrepared()).as("before its turn").isFalse();
+    }
+
+    @Test
+    void whatWasPrepared_isUndoneWithADamagedCheckpoint() {
+        turn(begin("call"), 1, ToolEffect.SANDBOX);
+        turns.prepare(sandbox -> {});
+        turns.close();
+        session.close();
+
+        session = new JournalSession(directory, 1);
+        turns = TurnCoordinator.builder(session).build();
+
+        assertThat(turns.replay().isPrepared()).isFalse();
+    }
 }
