@@ -41,6 +41,9 @@ public final class SessionReplay {
     private final Journal journal;
     private final Map<String, RecordedInvocation> invocations = new LinkedHashMap<>();
 
+    /** The newest of each chat memory. */
+    private final Map<String, RecordedInvocation> newest = new HashMap<>();
+
     /** Of the invocations outside any scope: the newest of each chat memory, and how many there were of each call. */
     private final Map<String, RecordedInvocation> newestRoots = new HashMap<>();
 
@@ -131,11 +134,9 @@ public final class SessionReplay {
             case RecordKinds.START -> {
                 RecordedInvocation invocation = new RecordedInvocation(record);
                 boolean isNew = invocations.put(invocation.key, invocation) == null;
-                if (invocation.scope == null) {
-                    // It began with the memory that was put back.
-                    putBack.remove(invocation.memory);
-                    isRoot(invocation, isNew);
-                }
+                // It began with the memory that was put back.
+                putBack.remove(invocation.memory);
+                isNewest(invocation, isNew);
             }
             case RecordKinds.RESPONSE -> {
                 RecordedInvocation invocation = invocations.get(body.path("key").asText());
@@ -253,29 +254,33 @@ public final class SessionReplay {
         begun.values().removeIf(record -> record.sequence() > watermark);
         endedRuns.values().removeIf(sequence -> sequence > next);
         putBack.clear();
-        invocations.values().removeIf(invocation -> {
-            invocation.active = false;
-            if (invocation.ended && invocation.endedAt < next) {
-                if (invocation.scope == null) {
-                    // It began with the memory that one before it, which is void now, had left behind.
-                    putBack.remove(invocation.memory);
-                }
-                return false;
-            }
-            invocation.ended = false;
-            invocation.responses.values().removeIf(response -> response.sequence() > watermark);
-            invocation.notes.tailMap(invocation.responses.size() + 1, false).clear();
-            boolean isVoid = invocation.sequence > watermark;
-            if (isVoid && invocation.scope == null) {
-                putBack.putIfAbsent(invocation.memory, invocation.details);
-            }
-            return isVoid;
-        });
+        newest.clear();
         newestRoots.clear();
         rootsOfCall.clear();
-        invocations.values().stream()
-                .filter(invocation -> invocation.scope == null)
-                .forEach(invocation -> isRoot(invocation, true));
+        List<RecordedInvocation> voided = new ArrayList<>();
+        invocations.values().removeIf(invocation -> {
+            invocation.active = false;
+            boolean keepsAnswer = invocation.ended && invocation.endedAt < next;
+            if (!keepsAnswer) {
+                invocation.ended = false;
+                invocation.responses.values().removeIf(response -> response.sequence() > watermark);
+                invocation.notes.tailMap(invocation.responses.size() + 1, false).clear();
+                if (invocation.sequence > watermark) {
+                    voided.add(invocation);
+                    return true;
+                }
+            }
+            isNewest(invocation, true);
+            return false;
+        });
+        for (RecordedInvocation invocation : voided) {
+            RecordedInvocation before = newest.get(invocation.memory);
+            // One that has no answer now is taken up or left behind by the next call, and its memory with it; one that keeps
+            // its answer and began later began with the memory as it is.
+            if (before == null || (before.ended && before.sequence < invocation.sequence)) {
+                putBack.putIfAbsent(invocation.memory, invocation.details);
+            }
+        }
         return outside;
     }
 
@@ -351,7 +356,8 @@ public final class SessionReplay {
      * Begins an invocation or takes up one that a crash or an error interrupted.
      *
      * <p>Outside any scope, an invocation is taken up if it is the newest of its chat memory, has no end, and the same call comes again;
-     * any other call leaves it behind for good. Inside a scope it is taken up by its position there, ended or not.
+     * any other call leaves it behind for good. Inside a scope it is taken up by its position there, ended or not; a call that is new there
+     * leaves the newest of its chat memory behind likewise, if that has no end.
      *
      * @param call digest of what is called: method, memory and arguments
      * @param memory the chat memory's identity
@@ -361,23 +367,17 @@ public final class SessionReplay {
     public synchronized InvocationReplay begin(
             String call, String memory, @Nullable ReplayScope scope, ObjectNode details) {
         RecordedInvocation found;
-        RecordedInvocation leftBehind = null;
         String key;
         if (scope == null) {
-            RecordedInvocation newest = newestRoots.get(memory);
-            found = null;
-            if (newest != null && !newest.ended && !newest.active) {
-                if (newest.call.equals(call)) {
-                    found = newest;
-                } else {
-                    leftBehind = newest;
-                }
-            }
+            RecordedInvocation root = newestRoots.get(memory);
+            found = root != null && !root.ended && !root.active && root.call.equals(call) ? root : null;
             key = found != null ? found.key : Digest.of(call, Integer.toString(rootsOfCall.getOrDefault(call, 0) + 1));
         } else {
             key = Digest.of(scope.id(), call, Integer.toString(scope.next(call)));
             found = invocations.get(key);
         }
+        RecordedInvocation before = found == null ? newest.get(memory) : null;
+        RecordedInvocation leftBehind = before != null && !before.ended && !before.active ? before : null;
         boolean resumed = found != null;
         if (found == null) {
             ObjectNode body = node().put("key", key).put("call", call).put("memory", memory);
@@ -419,9 +419,12 @@ public final class SessionReplay {
                 node().put("key", of.key).put("index", index).put("text", text).put("times", times));
     }
 
-    private void isRoot(RecordedInvocation invocation, boolean isNew) {
-        newestRoots.put(invocation.memory, invocation);
-        rootsOfCall.merge(invocation.call, isNew ? 1 : 0, Integer::sum);
+    private void isNewest(RecordedInvocation invocation, boolean isNew) {
+        newest.put(invocation.memory, invocation);
+        if (invocation.scope == null) {
+            newestRoots.put(invocation.memory, invocation);
+            rootsOfCall.merge(invocation.call, isNew ? 1 : 0, Integer::sum);
+        }
     }
 
     /** The servable result of that key; null if there is none. Also gives its sequence number to the reader. */

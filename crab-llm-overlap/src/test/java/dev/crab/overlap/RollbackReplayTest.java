@@ -16,6 +16,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What of the chat is true after somebody wanted to go back, in the same process and in one that opens the session later. */
@@ -277,5 +278,54 @@ class RollbackReplayTest {
         turns = TurnCoordinator.builder(session).build();
 
         assertThat(turns.replay().isPrepared()).isFalse();
+    }
+
+    private InvocationReplay begin(String call, ReplayScope scope) {
+        return turns.replay().begin(call, "memory", scope, text("memory before " + call));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void callsOfADurableRun_theMemoryIsThatBeforeTheFirstVoidOne(boolean crashed) {
+        ReplayScope run = ReplayScope.run("1");
+        InvocationReplay first = begin("first", run);
+        turn(first, 1, ToolEffect.SANDBOX);
+        respond(first, "r2", "first answer");
+        first.end();
+        InvocationReplay second = begin("second", run);
+        turn(second, 2, ToolEffect.SANDBOX);
+        respond(second, "r3", "second answer");
+        second.end();
+
+        turns.rollbackTo(1, "");
+        reopen(crashed);
+
+        assertThat(turns.replay().putBack("memory")).contains(text("memory before second"));
+        assertThat(begin("third", run).leftBehind()).isEmpty();
+        assertThat(turns.replay().putBack("memory")).as("put back once").isEmpty();
+    }
+
+    /** What came of it after the turn is in the memory before the next call, so that is nothing to put back. */
+    @ParameterizedTest
+    @CsvSource({"false, false", "false, true", "true, false", "true, true"})
+    void callThatBeganBeforeTheTurnAndEndedAfterIt_isLeftBehindAsItWasThen(boolean scoped, boolean crashed) {
+        ReplayScope run = scoped ? ReplayScope.run("1") : null;
+        InvocationReplay first = turns.replay().begin("first", "memory", run, text("memory before first"));
+        turn(first, 1, ToolEffect.SANDBOX);
+        turn(first, 2, ToolEffect.SANDBOX);
+        respond(first, "r3", "first answer");
+        first.end();
+        InvocationReplay second = turns.replay().begin("second", "memory", run, text("memory before second"));
+        turn(second, 3, ToolEffect.SANDBOX);
+        respond(second, "r3", "second answer");
+        second.end();
+
+        turns.rollbackTo(1, "");
+        reopen(crashed);
+
+        assertThat(turns.replay().putBack("memory")).isEmpty();
+        InvocationReplay third = turns.replay().begin("third", "memory", run, text("memory before third"));
+        assertThat(third.leftBehind())
+                .hasValueSatisfying(history -> assertThat(history.responses()).containsExactly(text("response 1")));
     }
 }

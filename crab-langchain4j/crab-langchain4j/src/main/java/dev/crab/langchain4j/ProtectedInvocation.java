@@ -95,6 +95,7 @@ final class ProtectedInvocation {
         if (memory != null) {
             turns.replay()
                     .putBack(call.memory())
+                    .filter(before -> call.hasLastingMemory())
                     .ifPresent(before -> MemoryRepair.set(memory, MessageCodec.messages(before.path(MEMORY))));
             details.set(MEMORY, MessageCodec.messages(memory.messages()));
         }
@@ -103,7 +104,9 @@ final class ProtectedInvocation {
             if (replay.isResumed()) {
                 MemoryRepair.set(memory, MessageCodec.messages(replay.details().path(MEMORY)));
             }
-            replay.leftBehind().ifPresent(history -> MemoryRepair.leaveBehind(memory, history));
+            replay.leftBehind()
+                    .filter(history -> call.hasLastingMemory())
+                    .ifPresent(history -> MemoryRepair.leaveBehind(memory, history));
         }
         if (replay.isResumed()) {
             LOG.info("Session {} takes up {}", entry.id(), call.method());

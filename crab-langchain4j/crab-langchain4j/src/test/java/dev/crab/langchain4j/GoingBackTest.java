@@ -12,6 +12,7 @@ import dev.langchain4j.agent.tool.Tool;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.memory.chat.MessageWindowChatMemory;
 import dev.langchain4j.model.chat.ChatModel;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.response.ChatResponse;
@@ -246,5 +247,31 @@ class GoingBackTest {
 
         assertThat(ran).containsExactly("append A", "send x");
         assertThat(log()).isEmpty();
+    }
+
+    @Test
+    void nextCallOfADurableRun_findsTheMemoryOfThatTurn() {
+        Told model = new Told().appends("A").says("one").appends("B").says("two").says("three");
+        Crab.sandbox(SESSION);
+        Agent agent = AiServices.builder(Agent.class)
+                .chatModel(model)
+                .chatMemory(MessageWindowChatMemory.withMaxMessages(100))
+                .tools(new Tools())
+                .build();
+        try (CrabSession run = Crab.run(SESSION)) {
+            assertThat(agent.work("first")).isEqualTo("one");
+            assertThat(agent.work("second")).isEqualTo("two");
+
+            Crab.rollback(SESSION, 1);
+
+            assertThat(agent.work("third")).isEqualTo("three");
+            assertThat(run.id()).isEqualTo(SESSION);
+        }
+        assertThat(model.asked.get(4))
+                .hasSize(5)
+                .noneMatch(message -> message.toString().contains("second"))
+                .last()
+                .asString()
+                .contains("third");
     }
 }
