@@ -116,6 +116,22 @@ public final class InvocationReplay {
         }
     }
 
+    /**
+     * Where an invocation can go back to.
+     *
+     * @param turn the newest one that nothing of what is to be undone is part of; 0: before the first
+     * @param call the LLM call that comes next there; it may be an earlier one than was asked for, where a turn has more responses than one
+     * @param isShared whether calls beside this one are under way, or would lose by it what they have
+     */
+    public record WayBack(long turn, int call, boolean isShared) {}
+
+    /** Where it has to go back to, to undo its responses from that one on, counted from 1. */
+    public WayBack wayBack(int response) {
+        synchronized (session) {
+            return session.wayBack(recorded, response);
+        }
+    }
+
     /** How often the model has gone back in this invocation. */
     public int timesBack() {
         synchronized (session) {

@@ -41,6 +41,13 @@ final class RecordedInvocation {
         details = body.path("details") instanceof ObjectNode node ? node : body.objectNode();
     }
 
+    /** How many of its responses there were by then. */
+    int responsesUntil(long sequence) {
+        return (int) responses.values().stream()
+                .filter(response -> response.sequence() <= sequence)
+                .count();
+    }
+
     void response(JournalRecord record) {
         int index = record.body().path("index").asInt();
         // A response given anew makes those after it answers to a conversation that did not happen.

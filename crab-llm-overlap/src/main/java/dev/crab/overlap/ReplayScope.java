@@ -2,6 +2,7 @@ package dev.crab.overlap;
 
 import java.util.HashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What encloses an invocation and makes its key unique within it: a durable run, or a tool call that calls an AI service itself.
@@ -10,6 +11,8 @@ import java.util.Map;
  * <p>One object stands for one pass through the scope in one process; equal calls are told apart by their order in it.
  */
 public final class ReplayScope {
+    private static final String TOOL = "tool:";
+
     private final String id;
     private final Map<String, Integer> occurrences = new HashMap<>();
 
@@ -24,7 +27,12 @@ public final class ReplayScope {
 
     /** A pass through the tool call of that key. */
     public static ReplayScope tool(String toolKey) {
-        return new ReplayScope("tool:" + toolKey);
+        return new ReplayScope(TOOL + toolKey);
+    }
+
+    /** The key of the tool call that a scope of that identity is; null if it is none. */
+    static @Nullable String toolOf(String id) {
+        return id.startsWith(TOOL) ? id.substring(TOOL.length()) : null;
     }
 
     String id() {

@@ -9,7 +9,6 @@ import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.store.Journal;
 import dev.crab.runtime.store.JournalRecord;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -17,7 +16,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -36,8 +34,6 @@ public final class SessionReplay {
     /** Field of a commit's position: the sequence number up to which results are part of the commit. */
     static final String WATERMARK = "watermark";
 
-    private record Result(long sequence, boolean external, ObjectNode body) {}
-
     private final Journal journal;
     private final Map<String, RecordedInvocation> invocations = new LinkedHashMap<>();
 
@@ -48,10 +44,8 @@ public final class SessionReplay {
     private final Map<String, RecordedInvocation> newestRoots = new HashMap<>();
 
     private final Map<String, Integer> rootsOfCall = new HashMap<>();
-    private final Map<String, Result> results = new HashMap<>();
-    private final Map<String, JournalRecord> begun = new LinkedHashMap<>();
+    private final ToolRecords tools = new ToolRecords();
     private final Map<String, Long> endedRuns = new HashMap<>();
-    private final TreeSet<Long> toolRecords = new TreeSet<>();
     private final TreeMap<Long, Long> watermarks = new TreeMap<>();
     /** What a chat memory has to be put back to before its next call, by its identity: details of the first call that is void. */
     private final Map<String, ObjectNode> putBack = new HashMap<>();
@@ -144,16 +138,8 @@ public final class SessionReplay {
                     invocation.response(record);
                 }
             }
-            case RecordKinds.BEGUN -> {
-                toolRecords.add(record.sequence());
-                begun.put(body.path("tool").asText(), record);
-            }
-            case RecordKinds.RESULT -> {
-                toolRecords.add(record.sequence());
-                results.put(
-                        body.path("tool").asText(),
-                        new Result(record.sequence(), body.path("external").asBoolean(), body));
-            }
+            case RecordKinds.BEGUN -> tools.begun(record);
+            case RecordKinds.RESULT -> tools.result(record);
             case RecordKinds.END -> {
                 RecordedInvocation invocation = invocations.get(body.path("key").asText());
                 if (invocation != null) {
@@ -197,18 +183,12 @@ public final class SessionReplay {
     }
 
     private void undo(long watermark) {
-        results.values().removeIf(result -> {
-            boolean isVoid = !result.external && result.sequence > watermark;
+        tools.undo(watermark, result -> {
             // An answer that was given on the strength of what is undone now was not given.
-            RecordedInvocation invocation =
-                    isVoid ? invocations.get(result.body.path("key").asText()) : null;
+            RecordedInvocation invocation = invocations.get(result.invocation());
             if (invocation != null) {
                 invocation.ended = false;
             }
-            if (isVoid) {
-                toolRecords.remove(result.sequence);
-            }
-            return isVoid;
         });
     }
 
@@ -246,12 +226,9 @@ public final class SessionReplay {
         epoch++;
         forgetPrepared(turn);
         long watermark = watermarks.getOrDefault(turn, -1L);
-        Long higher = toolRecords.higher(watermark);
-        long next = higher == null ? Long.MAX_VALUE : higher;
-        List<OutsideEffect> outside = takeOutside(watermark);
-        toolRecords.tailSet(watermark, false).clear();
-        results.values().removeIf(result -> result.sequence > watermark);
-        begun.values().removeIf(record -> record.sequence() > watermark);
+        long next = tools.nextAfter(watermark);
+        List<OutsideEffect> outside = tools.outsideAfter(watermark);
+        tools.forget(watermark);
         endedRuns.values().removeIf(sequence -> sequence > next);
         putBack.clear();
         newest.clear();
@@ -282,23 +259,6 @@ public final class SessionReplay {
             }
         }
         return outside;
-    }
-
-    private List<OutsideEffect> takeOutside(long watermark) {
-        TreeMap<Long, OutsideEffect> outside = new TreeMap<>();
-        begun.forEach((tool, record) -> {
-            Result result = results.get(tool);
-            if (record.sequence() > watermark) {
-                outside.put(
-                        record.sequence(),
-                        new OutsideEffect(
-                                record.body().path("name").asText(),
-                                result != null && result.body.path("result") instanceof ObjectNode known
-                                        ? known
-                                        : null));
-            }
-        });
-        return List.copyOf(outside.values());
     }
 
     /** Counts rollbacks: what was begun before one must not go on behind it. */
@@ -419,6 +379,53 @@ public final class SessionReplay {
                 node().put("key", of.key).put("index", index).put("text", text).put("times", times));
     }
 
+    /** Where an invocation has to go back to, to undo its responses from that one on. */
+    synchronized InvocationReplay.WayBack wayBack(RecordedInvocation of, int response) {
+        JournalRecord first = of.responses.get(response);
+        long undone = first == null ? Long.MAX_VALUE : first.sequence();
+        long turn = 0;
+        for (Map.Entry<Long, Long> one : watermarks.entrySet()) {
+            if (one.getValue() >= undone) {
+                break;
+            }
+            if (!endsInTheMiddle(of, one.getValue())) {
+                turn = one.getKey();
+            }
+        }
+        long watermark = watermarks.getOrDefault(turn, -1L);
+        return new InvocationReplay.WayBack(turn, of.responsesUntil(watermark) + 1, isShared(of, watermark));
+    }
+
+    /** Whether a response is asked for, and not all its tools have run, at a watermark. */
+    private boolean endsInTheMiddle(RecordedInvocation of, long watermark) {
+        return tools.results()
+                .anyMatch(result -> result.invocation().equals(of.key)
+                        && result.response() <= watermark
+                        && result.sequence() > watermark);
+    }
+
+    /** Whether others are under way, or lose something that came after a watermark. */
+    private boolean isShared(RecordedInvocation by, long watermark) {
+        long next = tools.nextAfter(watermark);
+        return invocations.values().stream()
+                        .anyMatch(other -> (other.active || (other.ended && other.endedAt >= next)) && !isWithin(other, by))
+                || tools.results()
+                        .filter(result -> result.sequence() > watermark)
+                        .map(result -> invocations.get(result.invocation()))
+                        .anyMatch(other -> other != null && !isWithin(other, by));
+    }
+
+    /** Whether it is that invocation, or was called by a tool of it. */
+    private boolean isWithin(RecordedInvocation inner, RecordedInvocation outer) {
+        RecordedInvocation at = inner;
+        while (at != null && at != outer) {
+            String tool = at.scope == null ? null : ReplayScope.toolOf(at.scope);
+            ToolRecords.Result result = tool == null ? null : tools.result(tool);
+            at = result == null ? null : invocations.get(result.invocation());
+        }
+        return at == outer;
+    }
+
     private void isNewest(RecordedInvocation invocation, boolean isNew) {
         newest.put(invocation.memory, invocation);
         if (invocation.scope == null) {
@@ -429,21 +436,16 @@ public final class SessionReplay {
 
     /** The servable result of that key; null if there is none. Also gives its sequence number to the reader. */
     synchronized @Nullable JournalRecord result(String toolKey) {
-        Result result = results.get(toolKey);
-        return result == null ? null : new JournalRecord(result.sequence, RecordKinds.RESULT, result.body);
+        ToolRecords.Result result = tools.result(toolKey);
+        return result == null ? null : new JournalRecord(result.sequence(), RecordKinds.RESULT, result.body());
     }
 
     /** Bodies of the servable results of one response's tools, in the order in which they were recorded. */
     synchronized List<ObjectNode> resultsOf(String key, long response) {
-        return results.values().stream()
-                .filter(result -> result.body.path("key").asText().equals(key)
-                        && result.body.path("response").asLong(-1) == response)
-                .sorted(Comparator.comparingLong(Result::sequence))
-                .map(Result::body)
-                .toList();
+        return tools.resultsOf(key, response);
     }
 
     synchronized boolean wasBegun(String toolKey) {
-        return begun.containsKey(toolKey);
+        return tools.wasBegun(toolKey);
     }
 }

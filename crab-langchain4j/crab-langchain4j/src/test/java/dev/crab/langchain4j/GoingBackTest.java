@@ -4,14 +4,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.awaitility.Awaitility.await;
 
+import dev.crab.overlap.TurnState;
 import dev.crab.runtime.CrabConfig;
+import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
+import dev.crab.runtime.session.UncapturedPolicy;
 import dev.langchain4j.agent.tool.P;
 import dev.langchain4j.agent.tool.Tool;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.memory.chat.MessageWindowChatMemory;
 import dev.langchain4j.model.chat.ChatModel;
 import dev.langchain4j.model.chat.request.ChatRequest;
@@ -73,6 +77,14 @@ class GoingBackTest {
             return this;
         }
 
+        Told goesBack(int turns, String why) {
+            return calls("rollback", "{\"turns\":" + turns + ",\"why\":\"" + why + "\"}");
+        }
+
+        List<ChatMessage> last() {
+            return asked.get(asked.size() - 1);
+        }
+
         Told appends(String line) {
             return calls("append", "line", line);
         }
@@ -107,6 +119,12 @@ class GoingBackTest {
                     .out();
         }
 
+        @Tool("appends, and cannot be committed")
+        String appendUncommitted(@P(name = "line", value = "the line") String line) {
+            session().nextCommitFails.set(CrabException.of(ErrorCode.CAPTURE_FAILED, "what", "why", "cure"));
+            return append(line);
+        }
+
         @Tool("asks, then appends")
         String askAndAppend(@P(name = "line", value = "the line") String line) {
             return Crab.await(() -> answer) + append(line);
@@ -122,7 +140,12 @@ class GoingBackTest {
 
     @BeforeEach
     void configure() {
+        configure(UncapturedPolicy.FAIL);
+    }
+
+    private void configure(UncapturedPolicy policy) {
         Crab.configure(CrabOptions.builder()
+                .set(CrabConfig.ON_UNCAPTURED, policy.name())
                 .set(CrabConfig.PARK_AFTER, "0")
                 .onAsk((request, key) -> onAsk.get())
                 .opener((id, spec) -> {
@@ -151,7 +174,7 @@ class GoingBackTest {
         Crab.sandbox(SESSION);
         return AiServices.builder(Agent.class)
                 .chatModel(model)
-                .tools(new Tools(), new RollbackTools(2, 5))
+                .tools(new Tools(), new RollbackTools(1, 5))
                 .build();
     }
 
@@ -273,5 +296,126 @@ class GoingBackTest {
                 .last()
                 .asString()
                 .contains("third");
+    }
+
+    private static void everyCallHasItsResult(List<ChatMessage> messages) {
+        List<String> called = messages.stream()
+                .filter(AiMessage.class::isInstance)
+                .flatMap(message -> ((AiMessage) message).toolExecutionRequests().stream())
+                .map(ToolExecutionRequest::id)
+                .toList();
+        assertThat(messages.stream()
+                        .filter(ToolExecutionResultMessage.class::isInstance)
+                        .map(message -> ((ToolExecutionResultMessage) message).id()))
+                .containsExactlyElementsOf(called);
+    }
+
+    /** The turn that was committed to park the session ends in the middle of a response. */
+    @Test
+    void modelGoesBack_behindAToolThatWaited_undoesTheWholeResponse() {
+        Told model = new Told()
+                .appends("A")
+                .calls("askAndAppend", "line", "B")
+                .goesBack(1, "B broke it.")
+                .says("done");
+        Agent agent = agent(model);
+        CompletableFuture<String> run = CompletableFuture.supplyAsync(() -> agent.work("go"));
+        eventually(() -> session != null && session().isParked());
+        answer = Optional.of("yes");
+        Crab.resume(SESSION);
+
+        assertThat(run.join()).isEqualTo("done");
+        everyCallHasItsResult(model.last());
+        assertThat(model.last()).hasSize(4).last().asString().contains("B broke it.");
+        assertThat(log()).isEqualTo("A ");
+    }
+
+    @Test
+    void modelGoesBack_behindATurnThatIsNoResponses_undoesTheResponse() {
+        Told model = new Told()
+                .appends("A")
+                .meanwhile(() -> {
+                    eventually(() -> Objects.requireNonNull(Crab.hub().known(SESSION))
+                                    .open()
+                                    .turns()
+                                    .state()
+                            == TurnState.QUIET);
+                    assertThat(Crab.park(SESSION)).isTrue();
+                    assertThat(Crab.turns(SESSION)).hasSize(2);
+                })
+                .goesBack(1, "A broke it.")
+                .says("done");
+
+        assertThat(agent(model).work("go")).isEqualTo("done");
+
+        assertThat(model.last()).hasSize(2).last().asString().contains("A broke it.");
+        assertThat(log()).isEmpty();
+    }
+
+    @Test
+    void modelGoesBack_behindATurnOfAnotherCall_isRefused() {
+        Told model = new Told()
+                .appends("A")
+                .meanwhile(() -> assertThat(CompletableFuture.supplyAsync(
+                                        () -> agent(new Told().appends("B").says("b")).work("other"))
+                                .join())
+                        .isEqualTo("b"))
+                .goesBack(1, "A broke it.")
+                .says("done");
+
+        assertThat(agent(model).work("go")).isEqualTo("done");
+
+        assertThat(model.last()).last().asString().contains("Not possible: other work");
+        assertThat(log()).isEqualTo("A B ");
+    }
+
+    /** Its next response would be refused. */
+    @Test
+    void modelGoesBack_whileAnotherCallIsUnderWay_isRefused() {
+        CountDownLatch other = new CountDownLatch(1);
+        CountDownLatch asked = new CountDownLatch(1);
+        Told waits = new Told()
+                .meanwhile(() -> {
+                    asked.countDown();
+                    eventually(() -> other.getCount() == 0);
+                })
+                .says("b");
+        CompletableFuture<String> run = new CompletableFuture<>();
+        Told model = new Told()
+                .appends("A")
+                .meanwhile(() -> {
+                    new Thread(() -> run.complete(agent(waits).work("other"))).start();
+                    eventually(() -> asked.getCount() == 0);
+                })
+                .goesBack(1, "A broke it.")
+                .says("done");
+
+        assertThat(agent(model).work("go")).isEqualTo("done");
+        other.countDown();
+
+        assertThat(model.last()).last().asString().contains("Not possible: other work");
+        assertThat(run.join()).isEqualTo("b");
+        assertThat(log()).isEqualTo("A ");
+    }
+
+    /** Two responses in one turn: what is undone with the second begins at the first, and that is what is counted. */
+    @Test
+    void modelGoesBack_twoResponsesInOneTurn_isStoppedWhenItGoesInCircles() {
+        Crab.close();
+        configure(UncapturedPolicy.CONTINUE_UNPROTECTED);
+        Told model = new Told()
+                .appends("A")
+                .calls("appendUncommitted", "line", "B")
+                .appends("C")
+                .goesBack(1, "C broke it.")
+                .calls("appendUncommitted", "line", "D")
+                .appends("E")
+                .goesBack(1, "E broke it.")
+                .says("I cannot");
+
+        assertThat(agent(model).work("go")).isEqualTo("I cannot");
+
+        assertThat(model.last()).last().asString().contains("Not possible: you have gone back often enough");
+        assertThat(log()).isEqualTo("A D E ");
     }
 }
