@@ -4,12 +4,15 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
+import dev.crab.runtime.session.Rollback;
 import dev.crab.runtime.store.JournalRecord;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -102,17 +105,21 @@ public final class InvocationReplay {
     }
 
     /**
-     * Goes on behind a rollback that the model wanted: as far as its turns count, and with what it is told before the next LLM call, by which
-     * it does not try the same again.
+     * Goes back on the model's wish, and goes on behind that: as far as its turns count, and with what it is told before the next LLM call, by
+     * which it does not try the same again.
      */
-    public void wentBack(String note) {
+    RolledBack goBack(
+            long turn, String note, Function<List<OutsideEffect>, String> told, Supplier<Rollback> sandbox) {
         synchronized (session) {
-            recorded = session.goOn(recorded, note);
+            refuseStale();
+            RolledBack back = session.goBack(recorded, turn, note, told, sandbox);
+            recorded.active = true;
             epoch = session.epoch();
             index = recorded.responses.size();
             occurrences.clear();
             newestResult = -1;
             response = -1;
+            return back;
         }
     }
 

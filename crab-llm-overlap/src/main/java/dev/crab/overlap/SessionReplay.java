@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -49,6 +50,11 @@ public final class SessionReplay {
     private final TreeMap<Long, Long> watermarks = new TreeMap<>();
     /** What a chat memory has to be put back to before its next call, by its identity: details of the first call that is void. */
     private final Map<String, ObjectNode> putBack = new HashMap<>();
+
+    private final Telling telling = new Telling();
+
+    /** The newest wish of a model to go back: fulfilled if the rollback is the next record. */
+    private @Nullable JournalRecord wish;
 
     private final ReportLog reports = new ReportLog();
     private final List<TurnReport> unwritten = new ArrayList<>();
@@ -139,7 +145,7 @@ public final class SessionReplay {
                 }
             }
             case RecordKinds.BEGUN -> tools.begun(record);
-            case RecordKinds.RESULT -> tools.result(record);
+            case RecordKinds.RESULT -> telling.result(tools.result(record));
             case RecordKinds.END -> {
                 RecordedInvocation invocation = invocations.get(body.path("key").asText());
                 if (invocation != null) {
@@ -147,16 +153,7 @@ public final class SessionReplay {
                     invocation.endedAt = record.sequence();
                 }
             }
-            case RecordKinds.NOTE -> {
-                RecordedInvocation invocation = invocations.get(body.path("key").asText());
-                if (invocation != null) {
-                    invocation.timesBack = body.path("times").asInt();
-                    invocation
-                            .notes
-                            .computeIfAbsent(body.path("index").asInt(), index -> new ArrayList<>())
-                            .add(body.path("text").asText());
-                }
-            }
+            case RecordKinds.NOTE -> wish = record;
             case RecordKinds.PREPARED -> preparedIn = watermarks.isEmpty() ? 1 : watermarks.lastKey();
             case RecordKinds.RUN_END -> endedRuns.put(body.path("run").asText(), record.sequence());
             case RecordKinds.COMMIT ->
@@ -164,10 +161,13 @@ public final class SessionReplay {
                         body.path("turn").asLong(),
                         body.path("position").path(WATERMARK).asLong(-1));
             case RecordKinds.ROLLBACK -> {
+                long turn = body.path("turn").asLong();
                 if (body.path("asked").asBoolean()) {
-                    goBack(body.path("turn").asLong());
+                    String note = body.path("note").asText();
+                    rolledBack(turn, note, isWished(record, turn, note) ? wish : null);
+                } else {
+                    watermarks.tailMap(turn, false).clear();
                 }
-                watermarks.tailMap(body.path("turn").asLong(), false).clear();
             }
             default -> {
                 // what a newer version wrote does not concern this one
@@ -184,6 +184,7 @@ public final class SessionReplay {
 
     private void undo(long watermark) {
         tools.undo(watermark, result -> {
+            telling.undo(result);
             // An answer that was given on the strength of what is undone now was not given.
             RecordedInvocation invocation = invocations.get(result.invocation());
             if (invocation != null) {
@@ -201,21 +202,66 @@ public final class SessionReplay {
      * Goes back to a turn. Nothing else is recorded meanwhile: what came between the record and what it means here would count in one
      * process and not in the next.
      *
+     * @param note why
      * @param sandbox brings the sandbox back, and records it
      */
-    synchronized RolledBack goBack(long turn, Supplier<Rollback> sandbox) {
-        return new RolledBack(sandbox.get(), rolledBack(turn));
+    synchronized RolledBack goBack(long turn, String note, Supplier<Rollback> sandbox) {
+        return new RolledBack(sandbox.get(), rolledBack(turn, note, null));
     }
 
     /**
-     * Somebody wanted to go back to a turn, and the session is there.
-     *
-     * @return what tools did outside the sandbox since
+     * As {@link #goBack(long, String, Supplier)}, on the wish of the model in an invocation, which goes on behind it, if need be as one that
+     * has just begun. What the model is told before its next LLM call is recorded first: it counts if the rollback does.
      */
-    synchronized List<OutsideEffect> rolledBack(long turn) {
+    synchronized RolledBack goBack(
+            RecordedInvocation of,
+            long turn,
+            String note,
+            Function<List<OutsideEffect>, String> told,
+            Supplier<Rollback> sandbox) {
+        String text = told.apply(outsideAfter(turn));
+        JournalRecord wished = append(
+                RecordKinds.NOTE,
+                node().put("key", of.key)
+                        .put("turn", turn)
+                        .put("note", note)
+                        .put("text", text));
+        return new RolledBack(sandbox.get(), rolledBack(turn, note, wished));
+    }
+
+    private boolean isWished(JournalRecord rollback, long turn, String note) {
+        return wish != null
+                && wish.sequence() + 1 == rollback.sequence()
+                && wish.body().path("turn").asLong() == turn
+                && wish.body().path("note").asText().equals(note);
+    }
+
+    /** What tools did outside the sandbox after a turn, oldest first. */
+    synchronized List<OutsideEffect> outsideAfter(long turn) {
+        return tools.outsideAfter(watermarks.getOrDefault(turn, -1L));
+    }
+
+    private List<OutsideEffect> rolledBack(long turn, String note, @Nullable JournalRecord wished) {
+        RecordedInvocation wisher =
+                wished == null ? null : invocations.get(wished.body().path("key").asText());
         List<OutsideEffect> outside = goBack(turn);
         watermarks.tailMap(turn, false).clear();
+        if (wished == null || wisher == null) {
+            telling.of(note.isEmpty() ? null : new Untold(turn, note, outside));
+            return outside;
+        }
+        telling.of(null);
+        if (invocations.putIfAbsent(wisher.key, wisher) == null) {
+            putBack.remove(wisher.memory);
+            isNewest(wisher, true);
+        }
+        wisher.wentBack(wished.body().path("text").asText());
         return outside;
+    }
+
+    /** The newest rollback that somebody wanted and gave a note to, if the model does not know yet; once in a process. */
+    public synchronized Optional<Untold> takeUntold() {
+        return telling.take();
     }
 
     /**
@@ -356,27 +402,6 @@ public final class SessionReplay {
     /** What a chat memory was when the first of its calls began that a rollback has made void, if none has begun since. */
     public synchronized Optional<ObjectNode> putBack(String memory) {
         return Optional.ofNullable(putBack.get(memory));
-    }
-
-    /** An invocation goes on behind a rollback that it wanted itself, if need be as one that has just begun; and what the model is told then. */
-    synchronized RecordedInvocation goOn(RecordedInvocation before, String note) {
-        int times = before.timesBack + 1;
-        if (!invocations.containsKey(before.key)) {
-            append(RecordKinds.START, before.start);
-            before.notes
-                    .headMap(1, true)
-                    .forEach((index, texts) -> texts.forEach(text -> note(before, index, text, times)));
-        }
-        RecordedInvocation invocation = Objects.requireNonNull(invocations.get(before.key));
-        note(invocation, invocation.responses.size() + 1, note, times);
-        invocation.active = true;
-        return invocation;
-    }
-
-    private void note(RecordedInvocation of, int index, String text, int times) {
-        append(
-                RecordKinds.NOTE,
-                node().put("key", of.key).put("index", index).put("text", text).put("times", times));
     }
 
     /** Where an invocation has to go back to, to undo its responses from that one on. */

@@ -148,16 +148,16 @@ public final class Crab {
      *     is as before
      */
     public static RolledBack rollback(String sessionId, long turn) {
-        return hub().entry(sessionId, null).rollbackTo(turn, "", false);
+        return hub().entry(sessionId, null).rollback(turns -> turns.rollbackTo(turn, ""));
     }
 
     /**
-     * As {@link #rollback(String, long)}, and the model is told with the next result of a tool.
+     * As {@link #rollback(String, long)}, and the model is told with the next result of a tool, also in a program that is started later.
      *
-     * @param note why, in a few words; for the model and for the journal
+     * @param note why, in a few words, for the model and for the journal; empty: the model is not told
      */
     public static RolledBack rollback(String sessionId, long turn, String note) {
-        return hub().entry(sessionId, null).rollbackTo(turn, note, true);
+        return hub().entry(sessionId, null).rollback(turns -> turns.rollbackTo(turn, note));
     }
 
     /**

@@ -1,6 +1,8 @@
 package dev.crab.langchain4j;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.overlap.InvocationReplay;
 import dev.crab.overlap.LlmCall;
@@ -184,14 +186,15 @@ final class ProtectedInvocation {
         try {
             refuseAfterEnd("an LLM call");
             calls.incrementAndGet();
-            ChatRequest pinned = pin.apply(back.before(request));
+            ChatRequest pinned = back.before(request);
             String digest = MessageCodec.digest(pinned.messages());
             Optional<ObjectNode> known = replay.nextResponse(digest);
             if (known.isPresent() && replay.index() == 1) {
-                pinFirst(request.messages(), known.get());
+                pinFirst(request.messages(), pinned.messages(), known.get());
             }
             if (replay.index() == 1) {
-                back.first(pin.apply(pinned).messages());
+                JsonNode sent = known.map(payload -> payload.path(PROMPT)).orElse(MissingNode.getInstance());
+                back.first(sent.isMissingNode() ? pinned.messages() : MessageCodec.messages(sent));
             }
             LlmWindow window = turns.boundary(position(), description);
             if (known.isPresent()) {
@@ -254,9 +257,15 @@ final class ProtectedInvocation {
         return output == null ? 0 : output;
     }
 
-    private void pinFirst(List<ChatMessage> now, ObjectNode payload) {
+    /** The messages that LangChain4j has now, and with what is told before the call, by the ones first sent. */
+    private void pinFirst(List<ChatMessage> asked, List<ChatMessage> now, ObjectNode payload) {
         if (payload.has(PROMPT)) {
-            pin.pin(now, MessageCodec.messages(payload.path(PROMPT)), Crab.hub().options().onDivergence);
+            List<ChatMessage> sent = MessageCodec.messages(payload.path(PROMPT));
+            pin.pin(now, sent, Crab.hub().options().onDivergence);
+            if (memory == null && !replay.notes(1).isEmpty()) {
+                // LangChain4j does not know what is told, and goes on without it.
+                pin.replace(asked, sent);
+            }
         }
         if (memory != null && payload.has(MEMORY)) {
             MemoryRepair.set(memory, MessageCodec.messages(payload.path(MEMORY)));
@@ -284,10 +293,12 @@ final class ProtectedInvocation {
                 Optional<String> text =
                         UnknownEffects.decide(entry, replay, request, unknown.toolKey(), declared.onUnknown());
                 if (text.isPresent()) {
-                    ToolExecutionResult told = ToolExecutionResult.builder()
-                            .isError(true)
-                            .resultText(text.get())
-                            .build();
+                    ToolExecutionResult told = Notices.with(
+                            entry.takeNotice(),
+                            ToolExecutionResult.builder()
+                                    .isError(true)
+                                    .resultText(text.get())
+                                    .build());
                     replay.finished(
                             unknown.toolKey(),
                             request.name(),
@@ -329,7 +340,8 @@ final class ProtectedInvocation {
             if (effect == ToolEffect.EXTERNAL) {
                 replay.begun(key, request.name());
             }
-            ToolExecutionResult result = Notices.with(entry.takeNotice(), tool.run(live));
+            ToolExecutionResult answer = tool.run(live);
+            ToolExecutionResult result = Notices.with(entry.takeNotice(), answer);
             FaultPoints.reach("tool.inside");
             replay.finished(key, request.name(), effect, tool.isSandboxUsed(), MessageCodec.result(request, result));
             recorded = true;

@@ -113,6 +113,7 @@ final class DirectorySession implements SandboxSession {
     @Override
     public synchronized Rollback rollbackTo(long turn, String note) {
         int isVoid = commits.size() - (int) turn;
+        FaultPoints.reach("rollback.before");
         journal.append(
                 "rollback",
                 JsonNodeFactory.instance

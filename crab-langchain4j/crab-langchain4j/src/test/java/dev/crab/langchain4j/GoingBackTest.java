@@ -40,6 +40,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What meets a rollback on its way, with a session whose sandbox is a directory: {@link RollbackRunTest} has real ones. */
 class GoingBackTest {
@@ -171,11 +173,15 @@ class GoingBackTest {
     }
 
     private Agent agent(Told model) {
+        return agent(model, false);
+    }
+
+    private Agent agent(Told model, boolean withMemory) {
         Crab.sandbox(SESSION);
-        return AiServices.builder(Agent.class)
+        AiServices<Agent> services = AiServices.builder(Agent.class)
                 .chatModel(model)
-                .tools(new Tools(), new RollbackTools(1, 5))
-                .build();
+                .tools(new Tools(), new RollbackTools(1, 5));
+        return (withMemory ? services.chatMemory(MessageWindowChatMemory.withMaxMessages(100)) : services).build();
     }
 
     private static String log() {
@@ -246,9 +252,6 @@ class GoingBackTest {
 
     @Test
     void externalToolThatWasAskedAbout_doesNotRunBehindTheRollback() {
-        class Killed extends Error {
-            private static final long serialVersionUID = 1L;
-        }
         Told model = new Told().appends("A").calls("send", "text", "x");
         FaultPoints.handler((name, reached) -> {
             if (name.equals("tool.inside") && reached == 2) {
@@ -275,12 +278,7 @@ class GoingBackTest {
     @Test
     void nextCallOfADurableRun_findsTheMemoryOfThatTurn() {
         Told model = new Told().appends("A").says("one").appends("B").says("two").says("three");
-        Crab.sandbox(SESSION);
-        Agent agent = AiServices.builder(Agent.class)
-                .chatModel(model)
-                .chatMemory(MessageWindowChatMemory.withMaxMessages(100))
-                .tools(new Tools())
-                .build();
+        Agent agent = agent(model, true);
         try (CrabSession run = Crab.run(SESSION)) {
             assertThat(agent.work("first")).isEqualTo("one");
             assertThat(agent.work("second")).isEqualTo("two");
@@ -417,5 +415,121 @@ class GoingBackTest {
 
         assertThat(model.last()).last().asString().contains("Not possible: you have gone back often enough");
         assertThat(log()).isEqualTo("A D E ");
+    }
+
+    private static final class Killed extends Error {
+        private static final long serialVersionUID = 1L;
+    }
+
+    private static void killAt(String point, int time) {
+        FaultPoints.handler((name, reached) -> {
+            if (name.equals(point) && reached == time) {
+                throw new Killed();
+            }
+        });
+    }
+
+    /** As by another program. */
+    private void startAgain() {
+        FaultPoints.handler(null);
+        Crab.close();
+        configure();
+    }
+
+    @Test
+    void programThatIsStartedAgain_tellsOfTheRollbackBeforeIt_untilTheResultThatSaysSoIsCommitted() {
+        Told model = new Told().appends("A").calls("send", "text", "x").says("done");
+        assertThat(agent(model).work("go")).isEqualTo("done");
+        Crab.rollback(SESSION, 1, "x was wrong");
+        startAgain();
+        killAt("tool.after", 1);
+        assertThat(catchThrowable(() -> agent(new Told().appends("B")).work("go"))).isInstanceOf(Killed.class);
+        startAgain();
+
+        Told last = new Told().appends("C").says("other");
+        assertThat(agent(last).work("go")).isEqualTo("other");
+
+        assertThat(ran).containsExactly("append A", "send x", "append B", "append B", "append C");
+        assertThat(last.asked.get(0))
+                .last()
+                .asString()
+                .contains("went back to turn 1", "Why: x was wrong.", "not undone: send");
+        assertThat(last.asked.get(1)).last().asString().doesNotContain("went back");
+        assertThat(log()).isEqualTo("A B C ");
+    }
+
+    @Test
+    void modelGoesBack_andTheProgramDies_theNoteIsThereWithTheRollback() {
+        Told model = new Told()
+                .appends("A")
+                .calls("send", "text", "x")
+                .goesBack(1, "x broke it.");
+        killAt("rollback.recorded", 1);
+        assertThat(catchThrowable(() -> agent(model).work("go"))).isInstanceOf(Killed.class);
+        startAgain();
+
+        Told next = new Told().appends("B").says("done");
+        assertThat(agent(next).work("go")).isEqualTo("done");
+
+        assertThat(next.asked.get(0))
+                .hasSize(4)
+                .last()
+                .asString()
+                .contains("You went back", "x broke it.", "not undone: send");
+        assertThat(next.asked.get(1)).last().asString().doesNotContain("went back");
+        assertThat(ran).containsExactly("append A", "send x", "append B");
+        assertThat(log()).isEqualTo("A B ");
+    }
+
+    /** The whole call is void then, and goes on all the same. */
+    @Test
+    void modelGoesBackToTheBeginning_andTheProgramDies_theNoteIsThereWithTheRollback() {
+        Told model = new Told().appends("A").goesBack(1, "A broke it.");
+        killAt("rollback.recorded", 1);
+        assertThat(catchThrowable(() -> agent(model).work("go"))).isInstanceOf(Killed.class);
+        startAgain();
+
+        Told next = new Told().goesBack(1, "nothing").says("done");
+        assertThat(agent(next).work("go")).isEqualTo("done");
+
+        assertThat(next.asked.get(0)).hasSize(2).last().asString().contains("You went back", "A broke it.");
+        assertThat(next.last()).last().asString().contains("Not possible");
+        assertThat(log()).isEmpty();
+    }
+
+    @Test
+    void modelWantedToGoBack_andTheProgramDiedBefore_goesBackOnceMore() {
+        Told model = new Told().appends("A").goesBack(1, "A broke it.");
+        killAt("rollback.before", 1);
+        assertThat(catchThrowable(() -> agent(model).work("go"))).isInstanceOf(Killed.class);
+        startAgain();
+
+        Told next = new Told().says("done");
+        assertThat(agent(next).work("go")).isEqualTo("done");
+
+        assertThat(next.last()).hasSize(2).last().asString().containsOnlyOnce("You went back");
+        assertThat(log()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void modelWentBackToTheBeginning_theNextProgramSaysTheSame(boolean withMemory) {
+        Told model = new Told()
+                .appends("A")
+                .goesBack(1, "A broke it.")
+                .appends("B")
+                .meanwhile(() -> {
+                    throw new Killed();
+                });
+        assertThat(catchThrowable(() -> agent(model, withMemory).work("go"))).isInstanceOf(Killed.class);
+        assertThat(model.last()).hasSize(4);
+        startAgain();
+
+        Told next = new Told().goesBack(1, "B broke it.").says("done");
+        assertThat(agent(next, withMemory).work("go")).isEqualTo("done");
+
+        assertThat(next.asked.get(0)).isEqualTo(model.last());
+        assertThat(next.last()).last().asString().contains("gone back often enough");
+        assertThat(log()).isEqualTo("B ");
     }
 }
