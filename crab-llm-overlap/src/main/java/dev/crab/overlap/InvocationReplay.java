@@ -108,8 +108,7 @@ public final class InvocationReplay {
      * Goes back on the model's wish, and goes on behind that: as far as its turns count, and with what it is told before the next LLM call, by
      * which it does not try the same again.
      */
-    RolledBack goBack(
-            long turn, String note, Function<List<OutsideEffect>, String> told, Supplier<Rollback> sandbox) {
+    RolledBack goBack(long turn, String note, Function<List<OutsideEffect>, String> told, Supplier<Rollback> sandbox) {
         synchronized (session) {
             refuseStale();
             RolledBack back = session.goBack(recorded, turn, note, told, sandbox);

@@ -222,10 +222,7 @@ public final class SessionReplay {
         String text = told.apply(outsideAfter(turn));
         JournalRecord wished = append(
                 RecordKinds.NOTE,
-                node().put("key", of.key)
-                        .put("turn", turn)
-                        .put("note", note)
-                        .put("text", text));
+                node().put("key", of.key).put("turn", turn).put("note", note).put("text", text));
         return new RolledBack(sandbox.get(), rolledBack(turn, note, wished));
     }
 
@@ -242,8 +239,9 @@ public final class SessionReplay {
     }
 
     private List<OutsideEffect> rolledBack(long turn, String note, @Nullable JournalRecord wished) {
-        RecordedInvocation wisher =
-                wished == null ? null : invocations.get(wished.body().path("key").asText());
+        RecordedInvocation wisher = wished == null
+                ? null
+                : invocations.get(wished.body().path("key").asText());
         List<OutsideEffect> outside = goBack(turn);
         watermarks.tailMap(turn, false).clear();
         if (wished == null || wisher == null) {
@@ -298,7 +296,8 @@ public final class SessionReplay {
         });
         for (RecordedInvocation invocation : voided) {
             RecordedInvocation before = newest.get(invocation.memory);
-            // One that has no answer now is taken up or left behind by the next call, and its memory with it; one that keeps
+            // One that has no answer now is taken up or left behind by the next call, and its memory with it; one that
+            // keeps
             // its answer and began later began with the memory as it is.
             if (before == null || (before.ended && before.sequence < invocation.sequence)) {
                 putBack.putIfAbsent(invocation.memory, invocation.details);
@@ -433,7 +432,8 @@ public final class SessionReplay {
     private boolean isShared(RecordedInvocation by, long watermark) {
         long next = tools.nextAfter(watermark);
         return invocations.values().stream()
-                        .anyMatch(other -> (other.active || (other.ended && other.endedAt >= next)) && !isWithin(other, by))
+                        .anyMatch(other ->
+                                (other.active || (other.ended && other.endedAt >= next)) && !isWithin(other, by))
                 || tools.results()
                         .filter(result -> result.sequence() > watermark)
                         .map(result -> invocations.get(result.invocation()))

@@ -39,8 +39,8 @@ final class ToolRecords {
 
     Result result(JournalRecord entry) {
         sequences.add(entry.sequence());
-        Result result = new Result(
-                entry.sequence(), entry.body().path("external").asBoolean(), entry.body());
+        Result result =
+                new Result(entry.sequence(), entry.body().path("external").asBoolean(), entry.body());
         results.put(entry.body().path("tool").asText(), result);
         return result;
     }

@@ -211,8 +211,9 @@ class RollbackReplayTest {
         late.join();
         reopen(true);
 
-        assertThat(refused.get()).isInstanceOfSatisfying(CrabException.class, e -> assertThat(e.code())
-                .isEqualTo(ErrorCode.STATE_INVALID));
+        assertThat(refused.get())
+                .isInstanceOfSatisfying(
+                        CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.STATE_INVALID));
         assertThat(again(begin("call")).nextResponse("r2")).isEmpty();
     }
 

@@ -57,10 +57,7 @@ final class SelfRollback {
         ChatRequest next = request;
         if (wanted != null) {
             entry.rollback(turns -> turns.rollbackTo(
-                    wanted.turn(),
-                    wanted.why(),
-                    replay,
-                    outside -> Notices.wentBack(outside, wanted.why())));
+                    wanted.turn(), wanted.why(), replay, outside -> Notices.wentBack(outside, wanted.why())));
             next = with(request, request.messages(), joined(firstSent));
             if (memory != null) {
                 MemoryRepair.set(memory, joined(firstMemory));

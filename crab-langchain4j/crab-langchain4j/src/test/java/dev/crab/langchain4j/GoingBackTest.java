@@ -178,9 +178,8 @@ class GoingBackTest {
 
     private Agent agent(Told model, boolean withMemory) {
         Crab.sandbox(SESSION);
-        AiServices<Agent> services = AiServices.builder(Agent.class)
-                .chatModel(model)
-                .tools(new Tools(), new RollbackTools(1, 5));
+        AiServices<Agent> services =
+                AiServices.builder(Agent.class).chatModel(model).tools(new Tools(), new RollbackTools(1, 5));
         return (withMemory ? services.chatMemory(MessageWindowChatMemory.withMaxMessages(100)) : services).build();
     }
 
@@ -277,7 +276,8 @@ class GoingBackTest {
 
     @Test
     void nextCallOfADurableRun_findsTheMemoryOfThatTurn() {
-        Told model = new Told().appends("A").says("one").appends("B").says("two").says("three");
+        Told model =
+                new Told().appends("A").says("one").appends("B").says("two").says("three");
         Agent agent = agent(model, true);
         try (CrabSession run = Crab.run(SESSION)) {
             assertThat(agent.work("first")).isEqualTo("one");
@@ -354,8 +354,8 @@ class GoingBackTest {
     void modelGoesBack_behindATurnOfAnotherCall_isRefused() {
         Told model = new Told()
                 .appends("A")
-                .meanwhile(() -> assertThat(CompletableFuture.supplyAsync(
-                                        () -> agent(new Told().appends("B").says("b")).work("other"))
+                .meanwhile(() -> assertThat(CompletableFuture.supplyAsync(() ->
+                                        agent(new Told().appends("B").says("b")).work("other"))
                                 .join())
                         .isEqualTo("b"))
                 .goesBack(1, "A broke it.")
@@ -443,7 +443,8 @@ class GoingBackTest {
         Crab.rollback(SESSION, 1, "x was wrong");
         startAgain();
         killAt("tool.after", 1);
-        assertThat(catchThrowable(() -> agent(new Told().appends("B")).work("go"))).isInstanceOf(Killed.class);
+        assertThat(catchThrowable(() -> agent(new Told().appends("B")).work("go")))
+                .isInstanceOf(Killed.class);
         startAgain();
 
         Told last = new Told().appends("C").says("other");
@@ -460,10 +461,7 @@ class GoingBackTest {
 
     @Test
     void modelGoesBack_andTheProgramDies_theNoteIsThereWithTheRollback() {
-        Told model = new Told()
-                .appends("A")
-                .calls("send", "text", "x")
-                .goesBack(1, "x broke it.");
+        Told model = new Told().appends("A").calls("send", "text", "x").goesBack(1, "x broke it.");
         killAt("rollback.recorded", 1);
         assertThat(catchThrowable(() -> agent(model).work("go"))).isInstanceOf(Killed.class);
         startAgain();
