@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.overlap.RolledBack;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.store.DataDirectory;
@@ -154,6 +155,7 @@ class RollbackRunTest {
 
     @AfterEach
     void remove() {
+        FaultPoints.handler(null);
         Crab.close();
         RealSandbox.remove(data);
     }
@@ -316,6 +318,32 @@ class RollbackRunTest {
         assertThat(next.asked.get(0)).isEqualTo(afterwards);
         assertThat(log(SESSION)).isEqualTo("A C D");
         assertThat(ran).containsExactly("append A", "append B", "mail hello", "append C", "append D");
+    }
+
+    @Test
+    void modelGoesBack_andTheProgramDiesWhenThatIsRecorded_theNoteIsThereAllTheSame() {
+        Told model = new Told().appends("A").calls("mail", "text", "hello").goesBack(1, "It was wrong.");
+        FaultPoints.handler((name, reached) -> {
+            if (name.equals("rollback.recorded")) {
+                throw new AssertionError("killed");
+            }
+        });
+        assertThatThrownBy(() -> agent(SESSION, model, memory()).work("go")).hasMessage("killed");
+        FaultPoints.handler(null);
+        Crab.close();
+        configure();
+
+        Told next = new Told().appends("C").says("done");
+        assertThat(agent(SESSION, next, memory()).work("go")).isEqualTo("done");
+
+        assertThat(next.asked.get(0))
+                .hasSize(4)
+                .last()
+                .asString()
+                .startsWith("user: [You went back")
+                .contains("It was wrong.", "not undone: mail");
+        assertThat(log(SESSION)).isEqualTo("A C");
+        assertThat(ran).containsExactly("append A", "mail hello", "append C");
     }
 
     @Test
