@@ -4,12 +4,15 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
+import dev.crab.runtime.session.Rollback;
 import dev.crab.runtime.store.JournalRecord;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -42,8 +45,13 @@ public final class InvocationReplay {
         this.epoch = session.epoch();
     }
 
-    /** The session has gone back, and what this invocation is in the middle of never was. */
-    private void refuseStale() {
+    /**
+     * Refuses to go on if the session has gone back since: what this invocation is in the middle of never was. True for as long as a tool
+     * that has passed the gate runs, since that keeps the session from going back; so it is asked behind the gate.
+     *
+     * @throws CrabException STATE_INVALID
+     */
+    public void refuseStale() {
         if (session.epoch() != epoch) {
             throw CrabException.of(
                     ErrorCode.STATE_INVALID,
@@ -100,17 +108,36 @@ public final class InvocationReplay {
     }
 
     /**
-     * Goes on behind a rollback that the model wanted: as far as its turns count, and with what it is told before the next LLM call, by which
-     * it does not try the same again.
+     * Goes back on the model's wish, and goes on behind that: as far as its turns count, and with what it is told before the next LLM call, by
+     * which it does not try the same again.
      */
-    public void wentBack(String note) {
+    RolledBack goBack(long turn, String note, Function<List<OutsideEffect>, String> told, Supplier<Rollback> sandbox) {
         synchronized (session) {
-            recorded = session.goOn(recorded, note);
+            refuseStale();
+            RolledBack back = session.goBack(recorded, turn, note, told, sandbox);
+            recorded.active = true;
             epoch = session.epoch();
             index = recorded.responses.size();
             occurrences.clear();
             newestResult = -1;
             response = -1;
+            return back;
+        }
+    }
+
+    /**
+     * Where an invocation can go back to.
+     *
+     * @param turn the newest one that nothing of what is to be undone is part of; 0: before the first
+     * @param call the LLM call that comes next there; it may be an earlier one than was asked for, where a turn has more responses than one
+     * @param isShared whether calls beside this one are under way, or would lose by it what they have
+     */
+    public record WayBack(long turn, int call, boolean isShared) {}
+
+    /** Where it has to go back to, to undo its responses from that one on, counted from 1. */
+    public WayBack wayBack(int response) {
+        synchronized (session) {
+            return session.wayBack(recorded, response);
         }
     }
 
@@ -172,15 +199,11 @@ public final class InvocationReplay {
 
     /** Records the response to the LLM call that {@link #nextResponse} went to; durable on return. */
     public void responded(String request, ObjectNode payload) {
-        refuseStale();
-        ObjectNode body = SessionReplay.node()
-                .put("key", recorded.key)
-                .put("index", index())
-                .put("request", request);
+        ObjectNode body = SessionReplay.node().put("request", request);
         body.set("response", payload);
-        JournalRecord record = session.append(RecordKinds.RESPONSE, body);
         synchronized (session) {
-            response = record.sequence();
+            body.put("key", recorded.key).put("index", index);
+            response = append(RecordKinds.RESPONSE, body).sequence();
         }
         FaultPoints.reach("response.recorded");
     }
@@ -210,9 +233,17 @@ public final class InvocationReplay {
         }
     }
 
+    /** The session does not go back in between. */
+    private JournalRecord append(String kind, ObjectNode body) {
+        synchronized (session) {
+            refuseStale();
+            return session.append(kind, body);
+        }
+    }
+
     /** Records that a tool with an external effect is about to run; durable on return. */
     public void begun(String toolKey, String name) {
-        session.append(
+        append(
                 RecordKinds.BEGUN,
                 SessionReplay.node()
                         .put("key", recorded.key)
@@ -233,17 +264,22 @@ public final class InvocationReplay {
                 .put("name", name)
                 .put("external", effect == ToolEffect.EXTERNAL && !sandboxUsed);
         body.set("result", result);
-        JournalRecord record = session.append(RecordKinds.RESULT, body);
         synchronized (session) {
-            newestResult = Math.max(newestResult, record.sequence());
+            newestResult =
+                    Math.max(newestResult, append(RecordKinds.RESULT, body).sequence());
         }
     }
 
     /** Records that the invocation has its answer; durable on return. */
     public void end() {
+<<<<<<< HEAD
         refuseStale();
         session.append(RecordKinds.END, SessionReplay.node().put("key", recorded.key));
         leave();
+=======
+        append(RecordKinds.END, SessionReplay.node().put("key", recorded.key));
+        release();
+>>>>>>> 522e9b67af9ad71ecb8310735be841d6ae6e5d7e
     }
 
     /** Leaves the invocation unfinished: the same call takes it up again. */

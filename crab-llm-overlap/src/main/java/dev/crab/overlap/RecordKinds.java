@@ -21,7 +21,7 @@ final class RecordKinds {
     /** Reports that no other record carried. */
     static final String REPORT = "turn-report";
 
-    /** What the model is told before an LLM call, because it went back to there. */
+    /** A model wants to go back, and what it is told then: counts if the rollback is the next record. */
     static final String NOTE = "note";
 
     /** The runtime's: a turn is committed. */

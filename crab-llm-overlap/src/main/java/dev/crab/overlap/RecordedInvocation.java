@@ -2,6 +2,7 @@ package dev.crab.overlap;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.store.JournalRecord;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -14,7 +15,6 @@ final class RecordedInvocation {
     final String memory;
     final long sequence;
     final ObjectNode details;
-    final ObjectNode start;
     final TreeMap<Integer, JournalRecord> responses = new TreeMap<>();
     /** What is to be said before an LLM call, by its number. */
     final TreeMap<Integer, List<String>> notes = new TreeMap<>();
@@ -32,13 +32,25 @@ final class RecordedInvocation {
 
     RecordedInvocation(JournalRecord start) {
         ObjectNode body = start.body();
-        this.start = body;
         key = body.path("key").asText();
         call = body.path("call").asText();
         scope = body.hasNonNull("scope") ? body.path("scope").asText() : null;
         memory = body.path("memory").asText();
         sequence = start.sequence();
         details = body.path("details") instanceof ObjectNode node ? node : body.objectNode();
+    }
+
+    /** How many of its responses there were by then. */
+    int responsesUntil(long sequence) {
+        return (int) responses.values().stream()
+                .filter(response -> response.sequence() <= sequence)
+                .count();
+    }
+
+    /** The model went back in it, and is told so before its next LLM call. */
+    void wentBack(String text) {
+        timesBack++;
+        notes.computeIfAbsent(responses.size() + 1, index -> new ArrayList<>()).add(text);
     }
 
     void response(JournalRecord record) {

@@ -2,8 +2,12 @@ package dev.crab.overlap;
 
 import java.util.HashMap;
 import java.util.Map;
+<<<<<<< HEAD
 import java.util.TreeSet;
 import java.util.function.IntPredicate;
+=======
+import org.jspecify.annotations.Nullable;
+>>>>>>> 522e9b67af9ad71ecb8310735be841d6ae6e5d7e
 
 /**
  * What encloses an invocation and makes its key unique within it: a durable run, or a tool call that calls an AI service itself.
@@ -13,6 +17,8 @@ import java.util.function.IntPredicate;
  * that a rollback made void, leaves its place to the next equal one, which takes it up.
  */
 public final class ReplayScope {
+    private static final String TOOL = "tool:";
+
     private final String id;
     private final Map<String, Places> places = new HashMap<>();
 
@@ -34,7 +40,12 @@ public final class ReplayScope {
 
     /** A pass through the tool call of that key. */
     public static ReplayScope tool(String toolKey) {
-        return new ReplayScope("tool:" + toolKey);
+        return new ReplayScope(TOOL + toolKey);
+    }
+
+    /** The key of the tool call that a scope of that identity is; null if it is none. */
+    static @Nullable String toolOf(String id) {
+        return id.startsWith(TOOL) ? id.substring(TOOL.length()) : null;
     }
 
     String id() {

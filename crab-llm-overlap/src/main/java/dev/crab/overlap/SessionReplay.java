@@ -4,11 +4,11 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.session.Commit;
+import dev.crab.runtime.session.Rollback;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.store.Journal;
 import dev.crab.runtime.store.JournalRecord;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -16,7 +16,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.TreeSet;
+import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,26 +35,32 @@ public final class SessionReplay {
     /** Field of a commit's position: the sequence number up to which results are part of the commit. */
     static final String WATERMARK = "watermark";
 
-    private record Result(long sequence, boolean external, ObjectNode body) {}
-
     private final Journal journal;
     private final Map<String, RecordedInvocation> invocations = new LinkedHashMap<>();
+
+    /** The newest of each chat memory. */
+    private final Map<String, RecordedInvocation> newest = new HashMap<>();
 
     /** Of the invocations outside any scope: the newest of each chat memory, and how many there were of each call. */
     private final Map<String, RecordedInvocation> newestRoots = new HashMap<>();
 
     private final Map<String, Integer> rootsOfCall = new HashMap<>();
-    private final Map<String, Result> results = new HashMap<>();
-    private final Map<String, JournalRecord> begun = new LinkedHashMap<>();
+    private final ToolRecords tools = new ToolRecords();
     private final Map<String, Long> endedRuns = new HashMap<>();
-    private final TreeSet<Long> toolRecords = new TreeSet<>();
     private final TreeMap<Long, Long> watermarks = new TreeMap<>();
     /** What a chat memory has to be put back to before its next call, by its identity: details of the first call that is void. */
     private final Map<String, ObjectNode> putBack = new HashMap<>();
 
+    private final Telling telling = new Telling();
+
+    /** The newest wish of a model to go back: fulfilled if the rollback is the next record. */
+    private @Nullable JournalRecord wish;
+
     private final ReportLog reports = new ReportLog();
     private final List<TurnReport> unwritten = new ArrayList<>();
-    private boolean prepared;
+    /** The turn in which the session was prepared; 0 if it is not. */
+    private long preparedIn;
+
     private long last = -1;
     private long epoch;
 
@@ -122,16 +129,14 @@ public final class SessionReplay {
         switch (record.kind()) {
             case RecordKinds.OPEN -> {
                 undo(body.path(WATERMARK).asLong(-1));
-                prepared &= body.path("turn").asLong() > 0;
+                forgetPrepared(body.path("turn").asLong());
             }
             case RecordKinds.START -> {
                 RecordedInvocation invocation = new RecordedInvocation(record);
                 boolean isNew = invocations.put(invocation.key, invocation) == null;
-                if (invocation.scope == null) {
-                    // It began with the memory that was put back.
-                    putBack.remove(invocation.memory);
-                    isRoot(invocation, isNew);
-                }
+                // It began with the memory that was put back.
+                putBack.remove(invocation.memory);
+                isNewest(invocation, isNew);
             }
             case RecordKinds.RESPONSE -> {
                 RecordedInvocation invocation = invocations.get(body.path("key").asText());
@@ -139,16 +144,8 @@ public final class SessionReplay {
                     invocation.response(record);
                 }
             }
-            case RecordKinds.BEGUN -> {
-                toolRecords.add(record.sequence());
-                begun.put(body.path("tool").asText(), record);
-            }
-            case RecordKinds.RESULT -> {
-                toolRecords.add(record.sequence());
-                results.put(
-                        body.path("tool").asText(),
-                        new Result(record.sequence(), body.path("external").asBoolean(), body));
-            }
+            case RecordKinds.BEGUN -> tools.begun(record);
+            case RecordKinds.RESULT -> telling.result(tools.result(record));
             case RecordKinds.END -> {
                 RecordedInvocation invocation = invocations.get(body.path("key").asText());
                 if (invocation != null) {
@@ -156,27 +153,21 @@ public final class SessionReplay {
                     invocation.endedAt = record.sequence();
                 }
             }
-            case RecordKinds.NOTE -> {
-                RecordedInvocation invocation = invocations.get(body.path("key").asText());
-                if (invocation != null) {
-                    invocation.timesBack = body.path("times").asInt();
-                    invocation
-                            .notes
-                            .computeIfAbsent(body.path("index").asInt(), index -> new ArrayList<>())
-                            .add(body.path("text").asText());
-                }
-            }
-            case RecordKinds.PREPARED -> prepared = true;
+            case RecordKinds.NOTE -> wish = record;
+            case RecordKinds.PREPARED -> preparedIn = watermarks.isEmpty() ? 1 : watermarks.lastKey();
             case RecordKinds.RUN_END -> endedRuns.put(body.path("run").asText(), record.sequence());
             case RecordKinds.COMMIT ->
                 watermarks.put(
                         body.path("turn").asLong(),
                         body.path("position").path(WATERMARK).asLong(-1));
             case RecordKinds.ROLLBACK -> {
+                long turn = body.path("turn").asLong();
                 if (body.path("asked").asBoolean()) {
-                    goBack(body.path("turn").asLong());
+                    String note = body.path("note").asText();
+                    rolledBack(turn, note, isWished(record, turn, note) ? wish : null);
+                } else {
+                    watermarks.tailMap(turn, false).clear();
                 }
-                watermarks.tailMap(body.path("turn").asLong(), false).clear();
             }
             default -> {
                 // what a newer version wrote does not concern this one
@@ -184,16 +175,21 @@ public final class SessionReplay {
         }
     }
 
+    /** The sandbox is as that turn left it. */
+    private void forgetPrepared(long turn) {
+        if (turn < preparedIn) {
+            preparedIn = 0;
+        }
+    }
+
     private void undo(long watermark) {
-        results.values().removeIf(result -> {
-            boolean isVoid = !result.external && result.sequence > watermark;
+        tools.undo(watermark, result -> {
+            telling.undo(result);
             // An answer that was given on the strength of what is undone now was not given.
-            RecordedInvocation invocation =
-                    isVoid ? invocations.get(result.body.path("key").asText()) : null;
+            RecordedInvocation invocation = invocations.get(result.invocation());
             if (invocation != null) {
                 invocation.ended = false;
             }
-            return isVoid;
         });
     }
 
@@ -203,14 +199,67 @@ public final class SessionReplay {
     }
 
     /**
-     * Somebody wanted to go back to a turn, and the session is there.
+     * Goes back to a turn. Nothing else is recorded meanwhile: what came between the record and what it means here would count in one
+     * process and not in the next.
      *
-     * @return what tools did outside the sandbox since
+     * @param note why
+     * @param sandbox brings the sandbox back, and records it
      */
-    synchronized List<OutsideEffect> rolledBack(long turn) {
+    synchronized RolledBack goBack(long turn, String note, Supplier<Rollback> sandbox) {
+        return new RolledBack(sandbox.get(), rolledBack(turn, note, null));
+    }
+
+    /**
+     * As {@link #goBack(long, String, Supplier)}, on the wish of the model in an invocation, which goes on behind it, if need be as one that
+     * has just begun. What the model is told before its next LLM call is recorded first: it counts if the rollback does.
+     */
+    synchronized RolledBack goBack(
+            RecordedInvocation of,
+            long turn,
+            String note,
+            Function<List<OutsideEffect>, String> told,
+            Supplier<Rollback> sandbox) {
+        String text = told.apply(outsideAfter(turn));
+        JournalRecord wished = append(
+                RecordKinds.NOTE,
+                node().put("key", of.key).put("turn", turn).put("note", note).put("text", text));
+        return new RolledBack(sandbox.get(), rolledBack(turn, note, wished));
+    }
+
+    private boolean isWished(JournalRecord rollback, long turn, String note) {
+        return wish != null
+                && wish.sequence() + 1 == rollback.sequence()
+                && wish.body().path("turn").asLong() == turn
+                && wish.body().path("note").asText().equals(note);
+    }
+
+    /** What tools did outside the sandbox after a turn, oldest first. */
+    synchronized List<OutsideEffect> outsideAfter(long turn) {
+        return tools.outsideAfter(watermarks.getOrDefault(turn, -1L));
+    }
+
+    private List<OutsideEffect> rolledBack(long turn, String note, @Nullable JournalRecord wished) {
+        RecordedInvocation wisher = wished == null
+                ? null
+                : invocations.get(wished.body().path("key").asText());
         List<OutsideEffect> outside = goBack(turn);
         watermarks.tailMap(turn, false).clear();
+        if (wished == null || wisher == null) {
+            telling.of(note.isEmpty() ? null : new Untold(turn, note, outside));
+            return outside;
+        }
+        telling.of(null);
+        if (invocations.putIfAbsent(wisher.key, wisher) == null) {
+            putBack.remove(wisher.memory);
+            isNewest(wisher, true);
+        }
+        wisher.wentBack(wished.body().path("text").asText());
         return outside;
+    }
+
+    /** The newest rollback that somebody wanted and gave a note to, if the model does not know yet; once in a process. */
+    public synchronized Optional<Untold> takeUntold() {
+        return telling.take();
     }
 
     /**
@@ -219,52 +268,42 @@ public final class SessionReplay {
      */
     private List<OutsideEffect> goBack(long turn) {
         epoch++;
-        prepared &= turn > 0;
+        forgetPrepared(turn);
         long watermark = watermarks.getOrDefault(turn, -1L);
-        Long higher = toolRecords.higher(watermark);
-        long next = higher == null ? Long.MAX_VALUE : higher;
-        List<OutsideEffect> outside = takeOutside(watermark);
-        results.values().removeIf(result -> result.sequence > watermark);
-        begun.values().removeIf(record -> record.sequence() > watermark);
+        long next = tools.nextAfter(watermark);
+        List<OutsideEffect> outside = tools.outsideAfter(watermark);
+        tools.forget(watermark);
         endedRuns.values().removeIf(sequence -> sequence > next);
         putBack.clear();
-        invocations.values().removeIf(invocation -> {
-            invocation.active = false;
-            if (invocation.ended && invocation.endedAt < next) {
-                return false;
-            }
-            invocation.ended = false;
-            invocation.responses.values().removeIf(response -> response.sequence() > watermark);
-            invocation.notes.tailMap(invocation.responses.size() + 1, false).clear();
-            boolean isVoid = invocation.sequence > watermark;
-            if (isVoid && invocation.scope == null) {
-                putBack.putIfAbsent(invocation.memory, invocation.details);
-            }
-            return isVoid;
-        });
+        newest.clear();
         newestRoots.clear();
         rootsOfCall.clear();
-        invocations.values().stream()
-                .filter(invocation -> invocation.scope == null)
-                .forEach(invocation -> isRoot(invocation, true));
-        return outside;
-    }
-
-    private List<OutsideEffect> takeOutside(long watermark) {
-        TreeMap<Long, OutsideEffect> outside = new TreeMap<>();
-        begun.forEach((tool, record) -> {
-            Result result = results.get(tool);
-            if (record.sequence() > watermark) {
-                outside.put(
-                        record.sequence(),
-                        new OutsideEffect(
-                                record.body().path("name").asText(),
-                                result != null && result.body.path("result") instanceof ObjectNode known
-                                        ? known
-                                        : null));
+        List<RecordedInvocation> voided = new ArrayList<>();
+        invocations.values().removeIf(invocation -> {
+            invocation.active = false;
+            boolean keepsAnswer = invocation.ended && invocation.endedAt < next;
+            if (!keepsAnswer) {
+                invocation.ended = false;
+                invocation.responses.values().removeIf(response -> response.sequence() > watermark);
+                invocation.notes.tailMap(invocation.responses.size() + 1, false).clear();
+                if (invocation.sequence > watermark) {
+                    voided.add(invocation);
+                    return true;
+                }
             }
+            isNewest(invocation, true);
+            return false;
         });
-        return List.copyOf(outside.values());
+        for (RecordedInvocation invocation : voided) {
+            RecordedInvocation before = newest.get(invocation.memory);
+            // The next call takes up one without an answer or leaves it behind, and puts the memory right with it; one
+            // that
+            // began later and keeps its answer began with the memory as it is.
+            if (before == null || (before.ended && before.sequence < invocation.sequence)) {
+                putBack.putIfAbsent(invocation.memory, invocation.details);
+            }
+        }
+        return outside;
     }
 
     /** Counts rollbacks: what was begun before one must not go on behind it. */
@@ -278,7 +317,7 @@ public final class SessionReplay {
     }
 
     synchronized boolean isPrepared() {
-        return prepared;
+        return preparedIn > 0;
     }
 
     synchronized void report(TurnReport report) {
@@ -322,7 +361,8 @@ public final class SessionReplay {
      * Begins an invocation or takes up one that a crash or an error interrupted.
      *
      * <p>Outside any scope, an invocation is taken up if it is the newest of its chat memory, has no end, and the same call comes again;
-     * any other call leaves it behind for good. Inside a scope it is taken up by its position there, ended or not.
+     * any other call leaves it behind for good. Inside a scope it is taken up by its position there, ended or not; a call that is new there
+     * leaves the newest of its chat memory behind likewise, if that has no end.
      *
      * @param call digest of what is called: method, memory and arguments
      * @param memory the chat memory's identity
@@ -332,25 +372,19 @@ public final class SessionReplay {
     public synchronized InvocationReplay begin(
             String call, String memory, @Nullable ReplayScope scope, ObjectNode details) {
         RecordedInvocation found;
-        RecordedInvocation leftBehind = null;
         String key;
         int place = 0;
         if (scope == null) {
-            RecordedInvocation newest = newestRoots.get(memory);
-            found = null;
-            if (newest != null && !newest.ended && !newest.active) {
-                if (newest.call.equals(call)) {
-                    found = newest;
-                } else {
-                    leftBehind = newest;
-                }
-            }
+            RecordedInvocation root = newestRoots.get(memory);
+            found = root != null && !root.ended && !root.active && root.call.equals(call) ? root : null;
             key = found != null ? found.key : Digest.of(call, Integer.toString(rootsOfCall.getOrDefault(call, 0) + 1));
         } else {
             place = scope.take(call, epoch, one -> invocations.containsKey(key(scope, call, one)));
             key = key(scope, call, place);
             found = invocations.get(key);
         }
+        RecordedInvocation before = found == null ? newest.get(memory) : null;
+        RecordedInvocation leftBehind = before != null && !before.ended && !before.active ? before : null;
         boolean resumed = found != null;
         if (found == null) {
             ObjectNode body = node().put("key", key).put("call", call).put("memory", memory);
@@ -377,49 +411,31 @@ public final class SessionReplay {
         return Optional.ofNullable(putBack.get(memory));
     }
 
-    /** An invocation goes on behind a rollback that it wanted itself, if need be as one that has just begun; and what the model is told then. */
-    synchronized RecordedInvocation goOn(RecordedInvocation before, String note) {
-        int times = before.timesBack + 1;
-        if (!invocations.containsKey(before.key)) {
-            append(RecordKinds.START, before.start);
-            before.notes
-                    .headMap(1, true)
-                    .forEach((index, texts) -> texts.forEach(text -> note(before, index, text, times)));
+    /** Where an invocation has to go back to, to undo its responses from that one on. */
+    synchronized InvocationReplay.WayBack wayBack(RecordedInvocation of, int response) {
+        return new WaysBack(invocations, tools, watermarks).of(of, response);
+    }
+
+    private void isNewest(RecordedInvocation invocation, boolean isNew) {
+        newest.put(invocation.memory, invocation);
+        if (invocation.scope == null) {
+            newestRoots.put(invocation.memory, invocation);
+            rootsOfCall.merge(invocation.call, isNew ? 1 : 0, Integer::sum);
         }
-        RecordedInvocation invocation = Objects.requireNonNull(invocations.get(before.key));
-        note(invocation, invocation.responses.size() + 1, note, times);
-        invocation.active = true;
-        return invocation;
-    }
-
-    private void note(RecordedInvocation of, int index, String text, int times) {
-        append(
-                RecordKinds.NOTE,
-                node().put("key", of.key).put("index", index).put("text", text).put("times", times));
-    }
-
-    private void isRoot(RecordedInvocation invocation, boolean isNew) {
-        newestRoots.put(invocation.memory, invocation);
-        rootsOfCall.merge(invocation.call, isNew ? 1 : 0, Integer::sum);
     }
 
     /** The servable result of that key; null if there is none. Also gives its sequence number to the reader. */
     synchronized @Nullable JournalRecord result(String toolKey) {
-        Result result = results.get(toolKey);
-        return result == null ? null : new JournalRecord(result.sequence, RecordKinds.RESULT, result.body);
+        ToolRecords.Result result = tools.result(toolKey);
+        return result == null ? null : new JournalRecord(result.sequence(), RecordKinds.RESULT, result.body());
     }
 
     /** Bodies of the servable results of one response's tools, in the order in which they were recorded. */
     synchronized List<ObjectNode> resultsOf(String key, long response) {
-        return results.values().stream()
-                .filter(result -> result.body.path("key").asText().equals(key)
-                        && result.body.path("response").asLong(-1) == response)
-                .sorted(Comparator.comparingLong(Result::sequence))
-                .map(Result::body)
-                .toList();
+        return tools.resultsOf(key, response);
     }
 
     synchronized boolean wasBegun(String toolKey) {
-        return begun.containsKey(toolKey);
+        return tools.wasBegun(toolKey);
     }
 }

@@ -8,7 +8,6 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.session.Admission;
-import dev.crab.runtime.session.Rollback;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
 import dev.crab.runtime.session.TurnOutcome;
@@ -25,7 +24,9 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -428,6 +429,21 @@ public final class TurnCoordinator implements AutoCloseable {
      * @throws CrabException STATE_INVALID while a tool runs; what {@link SandboxSession#rollbackTo} throws, and then all is as before
      */
     public RolledBack rollbackTo(long to, String note) {
+        return goBack(() -> replay.goBack(to, note, () -> session.rollbackTo(to, note)));
+    }
+
+    /**
+     * As {@link #rollbackTo}, on the wish of the model within a call, which goes on from that turn; whatever crash comes, it does so with what
+     * it is told.
+     *
+     * @param told makes of what tools did outside the sandbox since what the model is told before the next LLM call
+     */
+    public RolledBack rollbackTo(
+            long to, String note, InvocationReplay within, Function<List<OutsideEffect>, String> told) {
+        return goBack(() -> within.goBack(to, note, told, () -> session.rollbackTo(to, note)));
+    }
+
+    private RolledBack goBack(Supplier<RolledBack> work) {
         lock.lock();
         try {
             awaitCommit();
@@ -438,13 +454,13 @@ public final class TurnCoordinator implements AutoCloseable {
                         state == TurnState.CLOSED ? "it is closed" : "tools run in its sandbox: " + tools,
                         "go back when they have ended");
             }
-            Rollback rollback = session.rollbackTo(to, note);
+            RolledBack back = work.get();
             state = TurnTransitions.next(state, TurnEvent.GIVEN_UP);
             failure = null;
             open = null;
             endTurn();
             changed.signalAll();
-            return new RolledBack(rollback, replay.rolledBack(to));
+            return back;
         } finally {
             lock.unlock();
         }

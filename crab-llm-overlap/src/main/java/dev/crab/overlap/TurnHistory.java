@@ -26,7 +26,7 @@ public final class TurnHistory {
      * @param turn a turn of the session that counts, or 0
      */
     public static List<OutsideEffect> outsideAfter(SessionArchive archive, long turn) {
-        return SessionReplay.of(archive.records()).rolledBack(turn);
+        return SessionReplay.of(archive.records()).outsideAfter(turn);
     }
 
     /** All turns of a session, in the order in which they were. */

@@ -16,6 +16,7 @@ import dev.crab.runtime.session.TurnOutcome;
 import dev.crab.runtime.store.FileJournal;
 import dev.crab.runtime.store.Journal;
 import dev.crab.runtime.store.JournalRecord;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,6 +29,9 @@ final class JournalSession implements SandboxSession {
     final AtomicReference<@Nullable CrabException> nextCommitFails = new AtomicReference<>();
     final List<String> calls = new ArrayList<>();
     volatile Runnable duringCommit = () -> {};
+    /** Runs when a rollback is recorded, before it is done. */
+    volatile Runnable duringRollback = () -> {};
+
     volatile Effect effect = Effect.FILES;
 
     private final Path directory;
@@ -73,7 +77,10 @@ final class JournalSession implements SandboxSession {
 
     @Override
     public Sandbox sandbox() {
-        throw new UnsupportedOperationException();
+        return (Sandbox) Proxy.newProxyInstance(
+                Sandbox.class.getClassLoader(), new Class<?>[] {Sandbox.class}, (self, method, arguments) -> {
+                    throw new UnsupportedOperationException("there is none");
+                });
     }
 
     @Override
@@ -184,7 +191,12 @@ final class JournalSession implements SandboxSession {
             last = target;
             journal.append(
                     "rollback",
-                    JsonNodeFactory.instance.objectNode().put("turn", turn).put("asked", true));
+                    JsonNodeFactory.instance
+                            .objectNode()
+                            .put("turn", turn)
+                            .put("asked", true)
+                            .put("note", note));
+            duringRollback.run();
             return new Rollback(turn, target, 0, 0, false, 0, 0);
         }
     }

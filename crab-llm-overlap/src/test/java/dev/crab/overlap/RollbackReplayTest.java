@@ -2,17 +2,21 @@ package dev.crab.overlap;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
+import static org.awaitility.Awaitility.await;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What of the chat is true after somebody wanted to go back, in the same process and in one that opens the session later. */
@@ -151,6 +155,8 @@ class RollbackReplayTest {
         stateInvalid(() -> call.responded("r2", text("late")));
         stateInvalid(() -> call.nextResponse("r2"));
         stateInvalid(() -> call.tool("id", "t", "{}", ToolEffect.SANDBOX));
+        stateInvalid(() -> call.begun("tool", "t"));
+        stateInvalid(() -> call.finished("tool", "t", ToolEffect.SANDBOX, false, text("late")));
         stateInvalid(call::end);
         call.release();
         InvocationReplay again = begin("call");
@@ -211,5 +217,141 @@ class RollbackReplayTest {
         assertThat(next.isResumed())
                 .as("after a crash the run is gone through anew")
                 .isEqualTo(crashed);
+    }
+
+    /** Else it would count in a program that is started later, and not in this one. */
+    @Test
+    void responseThatComesWhileTheSessionGoesBack_isInNoJournal() throws InterruptedException {
+        InvocationReplay call = begin("call");
+        turn(call, 1, ToolEffect.SANDBOX);
+        assertThat(call.nextResponse("r2")).isEmpty();
+        AtomicReference<Throwable> refused = new AtomicReference<>();
+        Thread late = new Thread(() -> refused.set(catchThrowable(() -> call.responded("r2", text("late")))));
+        session.duringRollback = () -> {
+            late.start();
+            await().until(() -> late.getState() == Thread.State.BLOCKED || !late.isAlive());
+        };
+
+        turns.rollbackTo(1, "");
+        late.join();
+        reopen(true);
+
+        assertThat(refused.get())
+                .isInstanceOfSatisfying(
+                        CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.STATE_INVALID));
+        assertThat(again(begin("call")).nextResponse("r2")).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void callWithoutToolsBehindARollback_keepsItsAnswerInTheNext(boolean crashed) {
+        turn(begin("first"), 1, ToolEffect.SANDBOX);
+        turn(begin("second"), 2, ToolEffect.SANDBOX);
+        turns.rollbackTo(1, "");
+        InvocationReplay third = begin("third");
+        respond(third, "r1", "answer");
+        third.end();
+        reopen(crashed);
+
+        turns.rollbackTo(1, "");
+        reopen(crashed);
+
+        assertThat(turns.replay().putBack("memory")).isEmpty();
+    }
+
+    @Test
+    void callWithoutToolsBehindACrash_keepsItsAnswerInTheRollback() {
+        turn(begin("first"), 1, ToolEffect.SANDBOX);
+        InvocationReplay second = begin("second");
+        respond(second, "r1", "response");
+        ToolAnswer answer = second.tool("id", "t1", "{}", ToolEffect.SANDBOX);
+        second.finished(answer.toolKey(), "t1", ToolEffect.SANDBOX, false, text("not committed"));
+        reopen(true);
+        InvocationReplay third = begin("third");
+        respond(third, "r1", "answer");
+        third.end();
+
+        turns.rollbackTo(1, "");
+
+        assertThat(turns.replay().putBack("memory")).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whatWasPrepared_isUndoneWithItsTurn(boolean crashed) {
+        InvocationReplay call = begin("call");
+        turn(call, 1, ToolEffect.SANDBOX);
+        turns.prepare(sandbox -> {});
+        turn(call, 2, ToolEffect.SANDBOX);
+
+        turns.rollbackTo(2, "");
+        reopen(crashed);
+        assertThat(turns.replay().isPrepared()).as("at its turn").isTrue();
+
+        turns.rollbackTo(1, "");
+        reopen(crashed);
+        assertThat(turns.replay().isPrepared()).as("before its turn").isFalse();
+    }
+
+    @Test
+    void whatWasPrepared_isUndoneWithADamagedCheckpoint() {
+        turn(begin("call"), 1, ToolEffect.SANDBOX);
+        turns.prepare(sandbox -> {});
+        turns.close();
+        session.close();
+
+        session = new JournalSession(directory, 1);
+        turns = TurnCoordinator.builder(session).build();
+
+        assertThat(turns.replay().isPrepared()).isFalse();
+    }
+
+    private InvocationReplay begin(String call, ReplayScope scope) {
+        return turns.replay().begin(call, "memory", scope, text("memory before " + call));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void callsOfADurableRun_theMemoryIsThatBeforeTheFirstVoidOne(boolean crashed) {
+        ReplayScope run = ReplayScope.run("1");
+        InvocationReplay first = begin("first", run);
+        turn(first, 1, ToolEffect.SANDBOX);
+        respond(first, "r2", "first answer");
+        first.end();
+        InvocationReplay second = begin("second", run);
+        turn(second, 2, ToolEffect.SANDBOX);
+        respond(second, "r3", "second answer");
+        second.end();
+
+        turns.rollbackTo(1, "");
+        reopen(crashed);
+
+        assertThat(turns.replay().putBack("memory")).contains(text("memory before second"));
+        assertThat(begin("third", run).leftBehind()).isEmpty();
+        assertThat(turns.replay().putBack("memory")).as("put back once").isEmpty();
+    }
+
+    /** What came of it after the turn is in the memory before the next call, so that is nothing to put back. */
+    @ParameterizedTest
+    @CsvSource({"false, false", "false, true", "true, false", "true, true"})
+    void callThatBeganBeforeTheTurnAndEndedAfterIt_isLeftBehindAsItWasThen(boolean scoped, boolean crashed) {
+        ReplayScope run = scoped ? ReplayScope.run("1") : null;
+        InvocationReplay first = turns.replay().begin("first", "memory", run, text("memory before first"));
+        turn(first, 1, ToolEffect.SANDBOX);
+        turn(first, 2, ToolEffect.SANDBOX);
+        respond(first, "r3", "first answer");
+        first.end();
+        InvocationReplay second = turns.replay().begin("second", "memory", run, text("memory before second"));
+        turn(second, 3, ToolEffect.SANDBOX);
+        respond(second, "r3", "second answer");
+        second.end();
+
+        turns.rollbackTo(1, "");
+        reopen(crashed);
+
+        assertThat(turns.replay().putBack("memory")).isEmpty();
+        InvocationReplay third = turns.replay().begin("third", "memory", run, text("memory before third"));
+        assertThat(third.leftBehind())
+                .hasValueSatisfying(history -> assertThat(history.responses()).containsExactly(text("response 1")));
     }
 }

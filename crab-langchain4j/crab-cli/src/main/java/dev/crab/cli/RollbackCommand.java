@@ -27,7 +27,7 @@ final class RollbackCommand extends Report {
     @SuppressWarnings("NullAway.Init") // set by picocli
     private String turn;
 
-    @Option(names = "--note", paramLabel = "TEXT", description = "Why, for the journal.")
+    @Option(names = "--note", paramLabel = "TEXT", description = "Why, for the journal and for the model.")
     private String note = "";
 
     @Override

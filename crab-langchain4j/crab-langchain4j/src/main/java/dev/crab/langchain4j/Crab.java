@@ -148,16 +148,16 @@ public final class Crab {
      *     is as before
      */
     public static RolledBack rollback(String sessionId, long turn) {
-        return hub().entry(sessionId, null).rollbackTo(turn, "", false);
+        return hub().entry(sessionId, null).rollback(turns -> turns.rollbackTo(turn, ""));
     }
 
     /**
-     * As {@link #rollback(String, long)}, and the model is told with the next result of a tool.
+     * As {@link #rollback(String, long)}, and the model is told with the next result of a tool, also in a program that is started later.
      *
-     * @param note why, in a few words; for the model and for the journal
+     * @param note why, in a few words, for the model and for the journal; empty: the model is not told
      */
     public static RolledBack rollback(String sessionId, long turn, String note) {
-        return hub().entry(sessionId, null).rollbackTo(turn, note, true);
+        return hub().entry(sessionId, null).rollback(turns -> turns.rollbackTo(turn, note));
     }
 
     /**
@@ -199,7 +199,7 @@ public final class Crab {
      *
      * @param answer the answer if it is there. Asked at once, again whenever {@link #resume} is called, and every five seconds; may also
      *     block by itself
-     * @throws CrabException INTERRUPTED; STATE_INVALID if Crab is closed meanwhile; what restoring can throw
+     * @throws CrabException INTERRUPTED; STATE_INVALID if Crab is closed or the session goes back meanwhile; what restoring can throw
      */
     public static <T> T await(Supplier<Optional<T>> answer) {
         SessionHub current = hub();
@@ -211,6 +211,7 @@ public final class Crab {
         }
         return PatientWait.run(
                 invocation.entry(),
+                invocation.replay(),
                 tool,
                 tool.effect(),
                 key,

@@ -58,6 +58,11 @@ record InvocationCall(String method, String memory, String digest) {
         }
     }
 
+    /** Whether a later call can have the same chat memory: not one whose identity was made up for this call's system. */
+    boolean hasLastingMemory() {
+        return !memory.endsWith("/" + PASSING);
+    }
+
     private static JsonNode arguments(Collection<?> arguments) {
         var array = JsonNodeFactory.instance.arrayNode();
         for (Object argument : arguments) {

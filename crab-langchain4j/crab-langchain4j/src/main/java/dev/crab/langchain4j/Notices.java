@@ -1,7 +1,7 @@
 package dev.crab.langchain4j;
 
 import dev.crab.overlap.OutsideEffect;
-import dev.crab.overlap.RolledBack;
+import dev.crab.overlap.Untold;
 import dev.crab.runtime.session.SandboxSession.Recovery;
 import dev.langchain4j.data.message.Content;
 import dev.langchain4j.data.message.TextContent;
@@ -56,32 +56,31 @@ final class Notices {
     }
 
     /** After one that the model wanted itself. */
-    static String wentBack(RolledBack back, String why) {
+    static String wentBack(List<OutsideEffect> effects, String why) {
         StringBuilder text = new StringBuilder(
                         "[You went back to an earlier point: the sandbox and this conversation are as they were then. ")
                 .append("What you tried from here before, and why it failed: ")
                 .append(why)
                 .append(" Do not try it again.");
-        outside(text, back);
+        outside(text, effects);
         return text.append(']').toString();
     }
 
     /** After a rollback. */
-    static String rolledBack(RolledBack back, String note) {
+    static String rolledBack(Untold back) {
         StringBuilder text = new StringBuilder("\n[The sandbox and this conversation went back to turn ")
-                .append(back.rollback().turn())
-                .append(": what was done after it is undone.");
-        if (!note.isEmpty()) {
-            text.append(" Why: ").append(note).append('.');
-        }
-        outside(text, back);
+                .append(back.turn())
+                .append(": what was done after it is undone. Why: ")
+                .append(back.note())
+                .append('.');
+        outside(text, back.outside());
         return text.append(']').toString();
     }
 
-    private static void outside(StringBuilder text, RolledBack back) {
-        if (!back.outside().isEmpty()) {
+    private static void outside(StringBuilder text, List<OutsideEffect> effects) {
+        if (!effects.isEmpty()) {
             text.append(" Done outside the sandbox since, and not undone: ")
-                    .append(back.outside().stream().map(OutsideEffect::tool).collect(Collectors.joining(", ")))
+                    .append(effects.stream().map(OutsideEffect::tool).collect(Collectors.joining(", ")))
                     .append('.');
         }
     }

@@ -2,6 +2,7 @@ package dev.crab.langchain4j;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.crab.overlap.InvocationReplay;
 import dev.crab.overlap.LongWait;
 import dev.crab.overlap.ToolEffect;
 import dev.crab.runtime.fault.FaultPoints;
@@ -22,12 +23,14 @@ final class PatientWait {
     /**
      * Runs it on this thread.
      *
+     * @param replay of the call that waits: refused to go on if the session went back meanwhile
      * @param tool the tool that waits; null if what waits is to become one
      * @param key the tool call's
      * @param patience how long it may take before the session is parked
      */
     static <T> T run(
             SessionEntry entry,
+            InvocationReplay replay,
             @Nullable RunningTool tool,
             ToolEffect effect,
             String key,
@@ -46,8 +49,9 @@ final class PatientWait {
         parker.setDaemon(true);
         parker.start();
         boolean again = false;
+        T answer;
         try {
-            return work.get();
+            answer = work.get();
         } finally {
             over.countDown();
             try {
@@ -64,6 +68,9 @@ final class PatientWait {
                 }
             }
         }
+        // The sandbox that it comes back to is another one then.
+        replay.refuseStale();
+        return answer;
     }
 
     private static void parkLater(

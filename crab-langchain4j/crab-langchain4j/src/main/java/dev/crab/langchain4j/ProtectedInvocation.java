@@ -1,6 +1,8 @@
 package dev.crab.langchain4j;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.overlap.InvocationReplay;
 import dev.crab.overlap.LlmCall;
@@ -95,6 +97,7 @@ final class ProtectedInvocation {
         if (memory != null) {
             turns.replay()
                     .putBack(call.memory())
+                    .filter(before -> call.hasLastingMemory())
                     .ifPresent(before -> MemoryRepair.set(memory, MessageCodec.messages(before.path(MEMORY))));
             details.set(MEMORY, MessageCodec.messages(memory.messages()));
         }
@@ -103,7 +106,9 @@ final class ProtectedInvocation {
             if (replay.isResumed()) {
                 MemoryRepair.set(memory, MessageCodec.messages(replay.details().path(MEMORY)));
             }
-            replay.leftBehind().ifPresent(history -> MemoryRepair.leaveBehind(memory, history));
+            replay.leftBehind()
+                    .filter(history -> call.hasLastingMemory())
+                    .ifPresent(history -> MemoryRepair.leaveBehind(memory, history));
         }
         if (replay.isResumed()) {
             LOG.info("Session {} takes up {}", entry.id(), call.method());
@@ -181,14 +186,15 @@ final class ProtectedInvocation {
         try {
             refuseAfterEnd("an LLM call");
             calls.incrementAndGet();
-            ChatRequest pinned = pin.apply(back.before(request));
+            ChatRequest pinned = back.before(request);
             String digest = MessageCodec.digest(pinned.messages());
             Optional<ObjectNode> known = replay.nextResponse(digest);
             if (known.isPresent() && replay.index() == 1) {
-                pinFirst(request.messages(), known.get());
+                pinFirst(request.messages(), pinned.messages(), known.get());
             }
             if (replay.index() == 1) {
-                back.first(pin.apply(pinned).messages());
+                JsonNode sent = known.map(payload -> payload.path(PROMPT)).orElse(MissingNode.getInstance());
+                back.first(sent.isMissingNode() ? pinned.messages() : MessageCodec.messages(sent));
             }
             LlmWindow window = turns.boundary(position(), description);
             if (known.isPresent()) {
@@ -251,9 +257,15 @@ final class ProtectedInvocation {
         return output == null ? 0 : output;
     }
 
-    private void pinFirst(List<ChatMessage> now, ObjectNode payload) {
+    /** The messages that LangChain4j has now, and with what is told before the call, by the ones first sent. */
+    private void pinFirst(List<ChatMessage> asked, List<ChatMessage> now, ObjectNode payload) {
         if (payload.has(PROMPT)) {
-            pin.pin(now, MessageCodec.messages(payload.path(PROMPT)), Crab.hub().options().onDivergence);
+            List<ChatMessage> sent = MessageCodec.messages(payload.path(PROMPT));
+            pin.pin(now, sent, Crab.hub().options().onDivergence);
+            if (memory == null && !replay.notes(1).isEmpty()) {
+                // LangChain4j does not know what is told, and goes on without it.
+                pin.replace(asked, sent);
+            }
         }
         if (memory != null && payload.has(MEMORY)) {
             MemoryRepair.set(memory, MessageCodec.messages(payload.path(MEMORY)));
@@ -278,12 +290,15 @@ final class ProtectedInvocation {
                 return MessageCodec.result(recorded.result(), executor);
             }
             if (answer instanceof ToolAnswer.Unknown unknown) {
-                Optional<String> text = UnknownEffects.decide(entry, request, unknown.toolKey(), declared.onUnknown());
+                Optional<String> text =
+                        UnknownEffects.decide(entry, replay, request, unknown.toolKey(), declared.onUnknown());
                 if (text.isPresent()) {
-                    ToolExecutionResult told = ToolExecutionResult.builder()
-                            .isError(true)
-                            .resultText(text.get())
-                            .build();
+                    ToolExecutionResult told = Notices.with(
+                            entry.takeNotice(),
+                            ToolExecutionResult.builder()
+                                    .isError(true)
+                                    .resultText(text.get())
+                                    .build());
                     replay.finished(
                             unknown.toolKey(),
                             request.name(),
@@ -317,14 +332,16 @@ final class ProtectedInvocation {
         boolean recorded = false;
         boolean parks = false;
         try {
-            // From here on the same call, made again, waits for this tool.
+            // From here on the same call, made again, waits for this tool, and the session does not go back.
             refuseAfterEnd("the tool " + request.name());
+            replay.refuseStale();
             FaultPoints.reach("tool.before");
             ran = true;
             if (effect == ToolEffect.EXTERNAL) {
                 replay.begun(key, request.name());
             }
-            ToolExecutionResult result = Notices.with(entry.takeNotice(), tool.run(live));
+            ToolExecutionResult answer = tool.run(live);
+            ToolExecutionResult result = Notices.with(entry.takeNotice(), answer);
             FaultPoints.reach("tool.inside");
             replay.finished(key, request.name(), effect, tool.isSandboxUsed(), MessageCodec.result(request, result));
             recorded = true;

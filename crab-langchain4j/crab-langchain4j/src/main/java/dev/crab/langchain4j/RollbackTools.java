@@ -63,18 +63,18 @@ public final class RollbackTools {
                     ? "Not possible: you have done nothing yet in this call."
                     : "Not possible: give a number from 1 to " + before + ".";
         }
-        if (invocation.entry().isSharedBeside(invocation)) {
+        InvocationReplay.WayBack way = replay.wayBack(before - turns + 1);
+        if (way.isShared() || invocation.entry().isSharedBeside(invocation)) {
             return "Not possible: other work is going on in the same sandbox.";
         }
-        if (replay.timesBack() >= inAll || replay.notes(before - turns + 1).size() >= toOnePoint) {
+        if (replay.timesBack() >= inAll || replay.notes(way.call()).size() >= toOnePoint) {
             return "Not possible: you have gone back often enough, and it did not help. Go on from here, or say that you cannot do it.";
         }
         List<TurnInfo> committed = invocation.entry().open().session().turns();
-        long target = (long) committed.size() - turns;
-        if (target < 0 || (target > 0 && !committed.get((int) target - 1).kept())) {
+        if (way.turn() > 0 && !committed.get((int) way.turn() - 1).kept()) {
             return "Not possible: so early a state is not kept any more. Undo fewer turns.";
         }
-        invocation.back().wish(target, why);
+        invocation.back().wish(way.turn(), why);
         return "Going back.";
     }
 }

@@ -2,7 +2,6 @@ package dev.crab.langchain4j;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.overlap.InvocationReplay;
-import dev.crab.overlap.RolledBack;
 import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.memory.ChatMemory;
@@ -52,23 +51,24 @@ final class SelfRollback {
         return taken;
     }
 
-    /** Before an LLM call: goes back if that is wished; gives what is to be sent. */
+    /** Before an LLM call: goes back if that is wished; gives what is to be sent, by the messages first sent. */
     ChatRequest before(ChatRequest request) {
         Wish wanted = takeWish();
         ChatRequest next = request;
         if (wanted != null) {
-            RolledBack back = entry.rollbackTo(wanted.turn(), wanted.why(), false);
-            replay.wentBack(Notices.wentBack(back, wanted.why()));
+            entry.rollback(turns -> turns.rollbackTo(
+                    wanted.turn(), wanted.why(), replay, outside -> Notices.wentBack(outside, wanted.why())));
             next = with(request, request.messages(), joined(firstSent));
             if (memory != null) {
                 MemoryRepair.set(memory, joined(firstMemory));
             }
         }
         List<ChatMessage> notes = notes(replay.index() + 1);
+        next = pin.apply(next);
         if (notes.isEmpty()) {
             return next;
         }
-        List<ChatMessage> told = new ArrayList<>(pin.apply(next).messages());
+        List<ChatMessage> told = new ArrayList<>(next.messages());
         told.addAll(notes);
         if (memory != null) {
             notes.forEach(memory::add);

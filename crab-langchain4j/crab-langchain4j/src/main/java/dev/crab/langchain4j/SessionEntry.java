@@ -2,6 +2,7 @@ package dev.crab.langchain4j;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import dev.crab.overlap.RolledBack;
+import dev.crab.overlap.TurnCoordinator;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxSpec;
@@ -9,6 +10,7 @@ import dev.crab.runtime.session.SandboxSession;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.function.BiFunction;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -23,7 +25,6 @@ final class SessionEntry {
     private final SandboxHandle handle = new SandboxHandle(this);
     private @Nullable OpenSession open;
     private SandboxSession.@Nullable Recovery told;
-    private @Nullable String notice;
     private final Set<RunningTool> running = new HashSet<>();
     private volatile boolean tainted;
 
@@ -57,15 +58,14 @@ final class SessionEntry {
     /**
      * Goes back to a turn, sandbox and chat alike; opens the session.
      *
-     * @param tell whether the model is told so with the next result of a tool
+     * @param how does it
      */
-    RolledBack rollbackTo(long turn, String note, boolean tell) {
+    RolledBack rollback(Function<TurnCoordinator, RolledBack> how) {
         OpenSession opened = open();
-        RolledBack back = opened.turns().rollbackTo(turn, note);
+        RolledBack back = how.apply(opened.turns());
         synchronized (this) {
             tainted = false;
             told = opened.session().recovery();
-            notice = tell ? Notices.rolledBack(back, note) : null;
         }
         return back;
     }
@@ -75,17 +75,18 @@ final class SessionEntry {
         open = opened;
     }
 
-    /** What the model has to be told about the newest restore; null if there is nothing, or it has been taken. */
+    /** What the model has to be told about the newest rollback and restore; null if there is nothing, or it has been taken. */
     synchronized @Nullable String takeNotice() {
-        String current = notice;
-        notice = null;
-        SandboxSession.Recovery newest = open == null ? null : open.session().recovery();
-        if (newest != null && newest != told) {
-            told = newest;
-            String restored = Notices.of(newest);
-            return current == null ? restored : restored == null ? current : current + restored;
+        OpenSession current = open;
+        if (current == null) {
+            return null;
         }
-        return current;
+        String back =
+                current.turns().replay().takeUntold().map(Notices::rolledBack).orElse(null);
+        SandboxSession.Recovery newest = current.session().recovery();
+        String restored = newest == told ? null : Notices.of(newest);
+        told = newest;
+        return back == null ? restored : restored == null ? back : back + restored;
     }
 
     /** A tool is about to run in this session's sandbox. Must be followed by {@link #toolEnded}. */

@@ -13,6 +13,7 @@ import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.DataDirectory;
 import java.nio.file.Files;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -156,13 +157,31 @@ final class SessionHub implements AutoCloseable {
         return lead(session);
     }
 
-    /** Sessions that begin where one was at a turn, each known here by its name. */
+    /** Sessions that begin where one was at a turn, each known here by its name; all or, where one cannot be led, none. */
     List<String> branch(SessionEntry entry, Function<SandboxSession, List<SandboxSession>> branching) {
         List<SandboxSession> branches = branching.apply(entry.open().session());
-        for (SandboxSession branch : branches) {
-            entry(branch.id(), entry.spec()).adopt(lead(branch));
+        List<OpenSession> led = new ArrayList<>();
+        boolean done = false;
+        try {
+            branches.forEach(branch -> led.add(lead(branch)));
+            done = true;
+        } finally {
+            if (!done) {
+                led.forEach(branch -> quietly(branch.session().id(), branch::close));
+                branches.forEach(branch -> quietly(branch.id(), branch::close));
+                branches.forEach(branch -> quietly(branch.id(), () -> runtime().delete(branch.id())));
+            }
         }
+        led.forEach(branch -> entry(branch.session().id(), entry.spec()).adopt(branch));
         return branches.stream().map(SandboxSession::id).toList();
+    }
+
+    private static void quietly(String id, Runnable work) {
+        try {
+            work.run();
+        } catch (RuntimeException e) {
+            LOG.warn("What was begun of session {} could not be removed", id, e);
+        }
     }
 
     private OpenSession lead(SandboxSession session) {

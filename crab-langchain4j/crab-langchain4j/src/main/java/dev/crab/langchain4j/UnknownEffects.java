@@ -1,5 +1,6 @@
 package dev.crab.langchain4j;
 
+import dev.crab.overlap.InvocationReplay;
 import dev.crab.overlap.ToolEffect;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
@@ -14,27 +15,36 @@ final class UnknownEffects {
      * Decides about a call whose outcome is unknown.
      *
      * @return the text that the model gets instead of a result; empty if the tool has to run again
-     * @throws CrabException EFFECT_UNKNOWN if the run has to stop; SESSION_PARKED if it has to wait
+     * @throws CrabException EFFECT_UNKNOWN if the run has to stop; SESSION_PARKED if it has to wait; STATE_INVALID if the session went back
+     *     meanwhile
      */
-    static Optional<String> decide(SessionEntry entry, ToolExecutionRequest request, String key, OnUnknown declared) {
+    static Optional<String> decide(
+            SessionEntry entry, InvocationReplay replay, ToolExecutionRequest request, String key, OnUnknown declared) {
         return switch (declared) {
             case RETRY -> Optional.empty();
             case RECORDED ->
                 Optional.of(
                         "This call was started before a crash. It is not known whether it took effect, and it was not run again.");
-            case ASK -> ask(entry, request, key);
+            case ASK -> ask(entry, replay, request, key);
             case FAIL -> throw unknown(request, "its declaration says to stop then");
         };
     }
 
-    private static Optional<String> ask(SessionEntry entry, ToolExecutionRequest request, String key) {
+    private static Optional<String> ask(
+            SessionEntry entry, InvocationReplay replay, ToolExecutionRequest request, String key) {
         SessionHub hub = Crab.hub();
         UnknownEffectHandler handler = hub.options().unknownEffectHandler;
         if (handler == null) {
             throw unknown(request, "it says to ask, and CrabOptions name nobody to be asked");
         }
         UnknownEffectHandler.Decision decision = PatientWait.run(
-                entry, null, ToolEffect.EXTERNAL, key, hub.config().parkAfter(), () -> handler.decide(request, key));
+                entry,
+                replay,
+                null,
+                ToolEffect.EXTERNAL,
+                key,
+                hub.config().parkAfter(),
+                () -> handler.decide(request, key));
         if (decision instanceof UnknownEffectHandler.Decision.Retry) {
             return Optional.empty();
         }

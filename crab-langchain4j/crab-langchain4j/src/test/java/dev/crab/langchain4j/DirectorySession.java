@@ -12,8 +12,10 @@ import dev.crab.runtime.sandbox.FileEntry;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.session.Admission;
 import dev.crab.runtime.session.Commit;
+import dev.crab.runtime.session.Rollback;
 import dev.crab.runtime.session.SandboxSession;
 import dev.crab.runtime.session.Turn;
+import dev.crab.runtime.session.TurnInfo;
 import dev.crab.runtime.session.TurnOutcome;
 import dev.crab.runtime.store.FileJournal;
 import dev.crab.runtime.store.Journal;
@@ -24,6 +26,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -53,6 +56,7 @@ final class DirectorySession implements SandboxSession {
     private final Recovery recovery;
     private final Sandbox sandbox;
     private volatile @Nullable Commit last;
+    private final List<Commit> commits = new ArrayList<>();
     private @Nullable DirectoryTurn open;
 
     static DirectorySession open(Path data, String id) {
@@ -65,32 +69,74 @@ final class DirectorySession implements SandboxSession {
         }
     }
 
-    private DirectorySession(String id, Path root, FileJournal journal) throws IOException {
+    private DirectorySession(String id, Path root, FileJournal journal) {
         this.id = id;
         this.root = root;
         this.journal = journal;
         for (JournalRecord record : journal.recovered()) {
-            if (record.kind().equals("commit")) {
-                ObjectNode body = record.body();
-                last = new Commit(
+            ObjectNode body = record.body();
+            if (record.kind().equals("rollback")) {
+                back(body.path("turn").asLong());
+            } else if (record.kind().equals("commit")) {
+                committed(new Commit(
                         body.path("turn").asLong(),
                         body.path("turn").asLong(),
                         0,
                         body.path("turn").asLong(),
                         Effect.FILES,
-                        (ObjectNode) body.path("position"));
+                        (ObjectNode) body.path("position")));
             }
         }
-        delete(live());
+        putBack();
         Commit commit = last;
+        recovery = commit == null ? new Recovery.Fresh() : new Recovery.Restored(commit, 0, 0, List.of());
+        sandbox = new DirectorySandbox(id, live());
+    }
+
+    private synchronized void committed(Commit commit) {
+        last = commit;
+        commits.add(commit);
+    }
+
+    private synchronized void back(long turn) {
+        commits.subList((int) turn, commits.size()).clear();
+        last = turn == 0 ? null : commits.get((int) turn - 1);
+    }
+
+    @Override
+    public synchronized List<TurnInfo> turns() {
+        return commits.stream()
+                .map(commit -> new TurnInfo(commit, TurnOutcome.Saved.FILES, null, true, 0))
+                .toList();
+    }
+
+    @Override
+    public synchronized Rollback rollbackTo(long turn, String note) {
+        int isVoid = commits.size() - (int) turn;
+        FaultPoints.reach("rollback.before");
+        journal.append(
+                "rollback",
+                JsonNodeFactory.instance
+                        .objectNode()
+                        .put("turn", turn)
+                        .put("asked", true)
+                        .put("note", note));
+        FaultPoints.reach("rollback.recorded");
+        back(turn);
+        open = null;
+        parked = false;
+        putBack();
+        return new Rollback(turn, last, isVoid, 0, false, 0, 0);
+    }
+
+    private void putBack() {
+        Commit commit = last;
+        delete(live());
         if (commit == null) {
-            Files.createDirectories(live());
-            recovery = new Recovery.Fresh();
+            live().toFile().mkdirs();
         } else {
             copy(root.resolve("turn-" + commit.turn()), live());
-            recovery = new Recovery.Restored(commit, 0, 0, List.of());
         }
-        sandbox = new DirectorySandbox(id, live());
     }
 
     private Path live() {
@@ -137,12 +183,10 @@ final class DirectorySession implements SandboxSession {
 
     @Override
     public synchronized void park() {
-        Commit commit = last;
-        if (open != null || commit == null) {
+        if (open != null || last == null) {
             throw new IllegalStateException("parked in the middle of a turn, or before the first");
         }
-        delete(live());
-        copy(root.resolve("turn-" + commit.turn()), live());
+        putBack();
         parks.incrementAndGet();
         parked = true;
     }
@@ -199,7 +243,7 @@ final class DirectorySession implements SandboxSession {
             journal.append("commit", body);
             Commit commit = new Commit(number, number, 0, number, Effect.FILES, position);
             synchronized (DirectorySession.this) {
-                last = commit;
+                committed(commit);
                 open = null;
             }
             FaultPoints.reach("commit.recorded");

@@ -3,10 +3,16 @@ package dev.crab.langchain4j;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.overlap.RolledBack;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.fault.FaultPoints;
 import dev.crab.runtime.sandbox.Sandbox;
+import dev.crab.runtime.session.SandboxSession;
+import dev.crab.runtime.store.DataDirectory;
+import dev.crab.runtime.store.Journal;
+import dev.crab.runtime.store.JournalRecord;
 import dev.langchain4j.agent.tool.P;
 import dev.langchain4j.agent.tool.Tool;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
@@ -20,6 +26,7 @@ import dev.langchain4j.model.chat.ChatModel;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.response.ChatResponse;
 import dev.langchain4j.service.AiServices;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -148,6 +155,7 @@ class RollbackRunTest {
 
     @AfterEach
     void remove() {
+        FaultPoints.handler(null);
         Crab.close();
         RealSandbox.remove(data);
     }
@@ -313,6 +321,32 @@ class RollbackRunTest {
     }
 
     @Test
+    void modelGoesBack_andTheProgramDiesWhenThatIsRecorded_theNoteIsThereAllTheSame() {
+        Told model = new Told().appends("A").calls("mail", "text", "hello").goesBack(1, "It was wrong.");
+        FaultPoints.handler((name, reached) -> {
+            if (name.equals("rollback.recorded")) {
+                throw new AssertionError("killed");
+            }
+        });
+        assertThatThrownBy(() -> agent(SESSION, model, memory()).work("go")).hasMessage("killed");
+        FaultPoints.handler(null);
+        Crab.close();
+        configure();
+
+        Told next = new Told().appends("C").says("done");
+        assertThat(agent(SESSION, next, memory()).work("go")).isEqualTo("done");
+
+        assertThat(next.asked.get(0))
+                .hasSize(4)
+                .last()
+                .asString()
+                .startsWith("user: [You went back")
+                .contains("It was wrong.", "not undone: mail");
+        assertThat(log(SESSION)).isEqualTo("A C");
+        assertThat(ran).containsExactly("append A", "mail hello", "append C");
+    }
+
+    @Test
     void modelGoesBackToTheBeginning_andIsStoppedWhenItGoesInCircles() {
         Told model = new Told()
                 .goesBack(1, "nothing yet")
@@ -349,5 +383,47 @@ class RollbackRunTest {
         assertThatThrownBy(() -> Crab.rollback(SESSION, 7))
                 .isInstanceOfSatisfying(
                         CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.TURN_UNKNOWN));
+    }
+
+    /** A session whose journal takes nothing more. */
+    private static SandboxSession full(SandboxSession session) {
+        Journal journal = new Journal() {
+            @Override
+            public List<JournalRecord> recovered() {
+                return session.journal().recovered();
+            }
+
+            @Override
+            public JournalRecord append(String kind, ObjectNode body) {
+                throw CrabException.of(ErrorCode.DISK_FULL, "no record", "test", "none");
+            }
+        };
+        return (SandboxSession) Proxy.newProxyInstance(
+                SandboxSession.class.getClassLoader(),
+                new Class<?>[] {SandboxSession.class},
+                (self, method, arguments) ->
+                        method.getName().equals("journal") ? journal : method.invoke(session, arguments));
+    }
+
+    @Test
+    void branches_ofWhichOneCannotBeOpened_areNone() {
+        agent(SESSION, new Told().appends("A").says("done"), memory()).work("go");
+        SessionEntry entry = Objects.requireNonNull(Crab.hub().known(SESSION));
+        List<SandboxSession> made = new ArrayList<>();
+
+        assertThatThrownBy(() -> Crab.hub().branch(entry, session -> {
+                    made.addAll(session.branch(1, 3));
+                    return List.of(made.get(0), full(made.get(1)), made.get(2));
+                }))
+                .isInstanceOfSatisfying(
+                        CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.DISK_FULL));
+
+        assertThat(made).hasSize(3).allSatisfy(branch -> {
+            assertThat(Crab.hub().known(branch.id())).isNull();
+            assertThat(new DataDirectory(data).session(branch.id())).doesNotExist();
+            assertThatThrownBy(() -> branch.sandbox().exec("true")).isInstanceOf(CrabException.class);
+        });
+        assertThat(Crab.branch(SESSION, 1, 3)).containsExactly("back-b1", "back-b2", "back-b3");
+        assertThat(log("back-b2")).isEqualTo("A");
     }
 }
