@@ -296,6 +296,16 @@ final class ProtectedInvocation {
             return run(request, declared.effect(), answer.toolKey(), live);
         } catch (CrabException e) {
             throw stop(e);
+        } catch (OfTheTool e) {
+            throw e.thrown;
+        } catch (RuntimeException e) {
+            // LangChain4j would tell the model, and the run would go on with nothing recorded.
+            throw stop(CrabException.of(
+                    ErrorCode.INTERNAL,
+                    "the tool " + request.name() + " of session " + entry.id() + " cannot be run",
+                    e.toString(),
+                    "report this",
+                    e));
         } catch (Error e) {
             // As above: only we see it.
             if (e instanceof CrabError ours) {
@@ -304,6 +314,28 @@ final class ProtectedInvocation {
                 failed();
             }
             throw e;
+        }
+    }
+
+    /** What the tool, or the user's error handler, has thrown: LangChain4j's to deal with, unlike what Crab throws around it. */
+    private static final class OfTheTool extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        private final RuntimeException thrown;
+
+        OfTheTool(RuntimeException thrown) {
+            super(thrown);
+            this.thrown = thrown;
+        }
+    }
+
+    private static ToolExecutionResult ofTheTool(Supplier<ToolExecutionResult> live) {
+        try {
+            return live.get();
+        } catch (CrabException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            throw new OfTheTool(e);
         }
     }
 
@@ -324,7 +356,7 @@ final class ProtectedInvocation {
             if (effect == ToolEffect.EXTERNAL) {
                 replay.begun(key, request.name());
             }
-            ToolExecutionResult result = Notices.with(entry.takeNotice(), tool.run(live));
+            ToolExecutionResult result = Notices.with(entry.takeNotice(), tool.run(() -> ofTheTool(live)));
             FaultPoints.reach("tool.inside");
             replay.finished(key, request.name(), effect, tool.isSandboxUsed(), MessageCodec.result(request, result));
             recorded = true;

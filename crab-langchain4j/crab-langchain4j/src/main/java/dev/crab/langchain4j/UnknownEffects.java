@@ -34,7 +34,7 @@ final class UnknownEffects {
             throw unknown(request, "it says to ask, and CrabOptions name nobody to be asked");
         }
         UnknownEffectHandler.Decision decision = PatientWait.run(
-                entry, null, ToolEffect.EXTERNAL, key, hub.config().parkAfter(), () -> handler.decide(request, key));
+                entry, null, ToolEffect.EXTERNAL, key, hub.config().parkAfter(), () -> decide(handler, request, key));
         if (decision instanceof UnknownEffectHandler.Decision.Retry) {
             return Optional.empty();
         }
@@ -45,6 +45,19 @@ final class UnknownEffects {
             throw parked("it is not known yet whether the tool " + request.name() + " took effect");
         }
         throw unknown(request, "who was asked said to stop");
+    }
+
+    private static UnknownEffectHandler.Decision decide(
+            UnknownEffectHandler handler, ToolExecutionRequest request, String key) {
+        try {
+            return handler.decide(request, key);
+        } catch (CrabException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            CrabException refusal = unknown(request, "who was asked failed: " + e);
+            refusal.addSuppressed(e);
+            throw refusal;
+        }
     }
 
     static CrabException parked(String why) {
