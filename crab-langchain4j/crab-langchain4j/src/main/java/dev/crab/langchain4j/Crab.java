@@ -72,32 +72,39 @@ public final class Crab {
      *     session throws
      */
     public static Sandbox sandbox(String sessionId) {
-        return hub().entry(sessionId, null).handle();
+        return hub().named(sessionId, null).handle();
     }
 
-    /** As {@link #sandbox(String)}; a sandbox that is made anew is like that. */
+    /**
+     * As {@link #sandbox(String)}; a sandbox that is made anew is like that, wherever else the session is named without a specification.
+     *
+     * @throws CrabException also CONFIG_INVALID if the session was named with another specification, or is open with another one
+     */
     public static Sandbox sandbox(String sessionId, SandboxSpec spec) {
-        return hub().entry(sessionId, spec).handle();
+        return hub().named(sessionId, spec).handle();
     }
 
     /** Enters the scope of a session on this thread. */
     public static CrabSession session(String sessionId) {
-        return CrabSession.enter(hub().entry(sessionId, null), null);
+        return CrabSession.enter(hub().named(sessionId, null), null);
     }
 
-    /** As {@link #session(String)}; a sandbox that is made anew is like that. */
+    /** As {@link #session(String)}; a sandbox that is made anew is like that: see {@link #sandbox(String, SandboxSpec)}. */
     public static CrabSession session(String sessionId, SandboxSpec spec) {
-        return CrabSession.enter(hub().entry(sessionId, spec), null);
+        return CrabSession.enter(hub().named(sessionId, spec), null);
     }
 
     /** Enters the session's unfinished durable run on this thread, or a new one if the last was completed. Opens the session. */
     public static CrabSession run(String sessionId) {
-        return run(sessionId, hub().spec());
+        return run(hub().named(sessionId, null));
     }
 
-    /** As {@link #run(String)}; a sandbox that is made anew is like that. */
+    /** As {@link #run(String)}; a sandbox that is made anew is like that: see {@link #sandbox(String, SandboxSpec)}. */
     public static CrabSession run(String sessionId, SandboxSpec spec) {
-        SessionEntry entry = hub().entry(sessionId, spec);
+        return run(hub().named(sessionId, spec));
+    }
+
+    private static CrabSession run(SessionEntry entry) {
         return CrabSession.enter(entry, entry.open().turns().replay().currentRun());
     }
 
@@ -116,7 +123,7 @@ public final class Crab {
                     "numbers name the runs that have no name",
                     "put a letter into it");
         }
-        SessionEntry entry = hub().entry(sessionId, null);
+        SessionEntry entry = hub().named(sessionId, null);
         if (entry.open().turns().replay().isRunComplete(runId)) {
             throw CrabException.of(
                     ErrorCode.NAME_TAKEN,

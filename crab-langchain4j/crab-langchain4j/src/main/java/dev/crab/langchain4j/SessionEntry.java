@@ -3,6 +3,7 @@ package dev.crab.langchain4j;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import dev.crab.overlap.RolledBack;
 import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.SandboxSession;
@@ -18,7 +19,8 @@ final class SessionEntry {
     private static final Logger LOG = LoggerFactory.getLogger(SessionEntry.class);
 
     private final String id;
-    private final SandboxSpec spec;
+    private SandboxSpec spec;
+    private boolean wished;
     private final BiFunction<String, SandboxSpec, OpenSession> opener;
     private final SandboxHandle handle = new SandboxHandle(this);
     private @Nullable OpenSession open;
@@ -37,8 +39,25 @@ final class SessionEntry {
         return id;
     }
 
-    SandboxSpec spec() {
+    synchronized SandboxSpec spec() {
         return spec;
+    }
+
+    /**
+     * The program says what the sandbox is to be like.
+     *
+     * @throws CrabException CONFIG_INVALID if it has said otherwise before, or the session is open with another one
+     */
+    synchronized void wish(SandboxSpec wish) {
+        if (!wish.equals(spec) && (wished || open != null)) {
+            throw CrabException.of(
+                    ErrorCode.CONFIG_INVALID,
+                    "the sandbox of session " + id + " cannot be as in " + wish,
+                    (open != null ? "it is open" : "it was asked for") + " as in " + spec,
+                    "give the same specification wherever the session is named, and before its sandbox is first used");
+        }
+        spec = wish;
+        wished = true;
     }
 
     Sandbox handle() {

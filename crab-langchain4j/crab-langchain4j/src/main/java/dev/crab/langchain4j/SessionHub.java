@@ -58,10 +58,6 @@ final class SessionHub implements AutoCloseable {
         return config;
     }
 
-    SandboxSpec spec() {
-        return options.spec;
-    }
-
     boolean isInUse() {
         return !entries.isEmpty();
     }
@@ -72,6 +68,20 @@ final class SessionHub implements AutoCloseable {
         }
         return entries.computeIfAbsent(
                 id, name -> new SessionEntry(name, spec == null ? options.spec : spec, this::open));
+    }
+
+    /**
+     * The entry of a session that the program names, as opposed to one that it only looks at.
+     *
+     * @param spec what its sandbox is to be like; null: whatever it is
+     * @throws CrabException CONFIG_INVALID if it was named, or is open, with another one
+     */
+    SessionEntry named(String id, @Nullable SandboxSpec spec) {
+        SessionEntry entry = entry(id, null);
+        if (spec != null) {
+            entry.wish(spec);
+        }
+        return entry;
     }
 
     @Nullable

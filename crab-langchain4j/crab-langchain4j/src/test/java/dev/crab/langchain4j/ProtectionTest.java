@@ -184,6 +184,30 @@ class ProtectionTest {
         assertThat(Crab.reports(SESSION)).as("no effect without its result").isEmpty();
     }
 
+    @Test
+    void spec_givenAfterTheFirstNaming_countsUntilTheSessionIsOpen() {
+        Crab.sandbox("t");
+        try (CrabSession run = Crab.run("t", SPEC)) {
+            assertThat(run.id()).isEqualTo("t");
+            assertThat(opened).containsExactly(SPEC);
+        }
+        Crab.sandbox("t", SPEC);
+        Crab.sandbox("t");
+    }
+
+    @Test
+    void spec_thatWouldBeIgnored_isRefused() {
+        Crab.sandbox("asked", SPEC);
+        assertThat(codeOf(catchThrowable(() -> Crab.sandbox("asked", SPEC.withPidLimit(78)))))
+                .as("another one was asked for")
+                .isEqualTo(ErrorCode.CONFIG_INVALID);
+        Crab.sandbox("open").exec("true");
+        assertThat(codeOf(catchThrowable(() -> Crab.session("open", SPEC))))
+                .as("it is open with another one")
+                .isEqualTo(ErrorCode.CONFIG_INVALID);
+        Crab.sandbox("open", SandboxSpec.defaults());
+    }
+
     static final class Booking {
         @Tool("books")
         String book(String what) {
