@@ -27,7 +27,8 @@ import org.jspecify.annotations.Nullable;
  *       session on, and {@link CrabOptions.Builder#serviceSession} goes before the scope;
  *   <li>the session named like the call's {@code @MemoryId}, if the program has named such a session here;
  *   <li>the session that {@code crab.session} names ({@code default} if it does not), if the program has named it here;
- *   <li>the only session that the program has named here, if the AI service has tools and the call has no {@code @MemoryId}.
+ *   <li>the only session that the program has named here ({@link #sandbox}, {@link #session}, {@link #run}, {@link #namedRun}), if the AI
+ *       service has tools and the call has no {@code @MemoryId}. An AI service stays with it when others are named later.
  * </ol>
  *
  * On a thread in no scope, such a call joins the durable run of that session, and one of an agentic system the only run that is open.

@@ -31,6 +31,9 @@ import org.jspecify.annotations.Nullable;
 final class ProtectedContext extends AiServiceContext {
     private final Map<UUID, ProtectedInvocation> invocations = new ConcurrentHashMap<>();
 
+    /** What was the only session at an earlier call: it stays this service's, or its calls would go unprotected when another is named. */
+    private volatile @Nullable SessionEntry only;
+
     ProtectedContext(Class<?> aiServiceClass) {
         super(aiServiceClass);
         toolService = new ProtectedToolService(this);
@@ -173,7 +176,15 @@ final class ProtectedContext extends AiServiceContext {
         }
         boolean hasTools = !toolService.toolExecutors().isEmpty()
                 || !toolService.toolProviders().isEmpty();
-        return hasTools && !isNamed(context.chatMemoryId()) ? hub.only() : null;
+        return hasTools && !isNamed(context.chatMemoryId()) ? only(hub) : null;
+    }
+
+    private @Nullable SessionEntry only(SessionHub hub) {
+        SessionEntry before = only;
+        if (before == null || hub.known(before.id()) != before) { // Crab was closed since
+            only = before = hub.only();
+        }
+        return before;
     }
 
     private void refuseUnsupported(InvocationContext context) {

@@ -21,6 +21,7 @@ final class SessionEntry {
     private final String id;
     private SandboxSpec spec;
     private boolean wished;
+    private volatile boolean named;
     private final BiFunction<String, SandboxSpec, OpenSession> opener;
     private final SandboxHandle handle = new SandboxHandle(this);
     private @Nullable OpenSession open;
@@ -58,6 +59,15 @@ final class SessionEntry {
         }
         spec = wish;
         wished = true;
+    }
+
+    /** The program has named it, so that calls may belong to it: see {@link Crab}. */
+    void name() {
+        named = true;
+    }
+
+    boolean isNamed() {
+        return named;
     }
 
     Sandbox handle() {

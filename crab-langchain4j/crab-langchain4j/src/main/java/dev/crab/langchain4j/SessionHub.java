@@ -81,6 +81,7 @@ final class SessionHub implements AutoCloseable {
         if (spec != null) {
             entry.wish(spec);
         }
+        entry.name();
         return entry;
     }
 
@@ -89,9 +90,12 @@ final class SessionHub implements AutoCloseable {
         return entries.get(id);
     }
 
+    /** The only session that the program has named; null if there is none or more than one. Those that it only looks at do not count. */
     @Nullable
     SessionEntry only() {
-        return entries.size() == 1 ? entries.values().iterator().next() : null;
+        List<SessionEntry> named =
+                entries.values().stream().filter(SessionEntry::isNamed).toList();
+        return named.size() == 1 ? named.get(0) : null;
     }
 
     /** Somebody says that there may be an answer now. */

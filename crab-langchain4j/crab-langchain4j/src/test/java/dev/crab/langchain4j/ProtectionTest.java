@@ -208,6 +208,21 @@ class ProtectionTest {
         Crab.sandbox("open", SandboxSpec.defaults());
     }
 
+    @Test
+    void onlySessionNamed_staysThat_whenOthersAreLookedAtOrNamedLater() {
+        script.calls(null, call("c1", "send", "text", "x")).says("c1", "done");
+        Crab.sandbox(SESSION);
+        Agent agent = agent().tools(new Tools()).build();
+        agent.work("go");
+
+        Crab.reports("other");
+        agent().tools(new Tools()).build().work("go");
+        Crab.sandbox("another");
+        agent.work("go");
+
+        assertThat(ran).as("each in the session").hasSize(3).containsOnly("send x true");
+    }
+
     static final class Booking {
         @Tool("books")
         String book(String what) {
