@@ -233,6 +233,16 @@ class ProtectionTest {
         void cancel(String what) {}
     }
 
+    @Test
+    void compensationOnToolErrors_isRefused_inASessionOnly() {
+        script.says(null, "done");
+        Agent agent = agent().tools(new Booking()).compensateOnToolErrors(true).build();
+        assertThat(agent.work("go")).isEqualTo("done");
+        Crab.sandbox(SESSION);
+
+        assertThat(codeOf(catchThrowable(() -> agent.work("go")))).isEqualTo(ErrorCode.FRAMEWORK_UNSUPPORTED);
+    }
+
     interface Inner {
         String ask(String question);
     }
