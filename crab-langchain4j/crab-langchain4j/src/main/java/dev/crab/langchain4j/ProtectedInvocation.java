@@ -48,6 +48,9 @@ final class ProtectedInvocation {
     private final Runnable onOver;
     private final AtomicBoolean over = new AtomicBoolean();
 
+    /** The tool that made this call, if one did. */
+    private final @Nullable RunningTool caller = RunningTool.current();
+
     /** What this call failed with, if it was a refusal; set before {@link #over}. */
     private volatile @Nullable CrabException stopped;
 
@@ -109,6 +112,11 @@ final class ProtectedInvocation {
             LOG.info("Session {} takes up {}", entry.id(), call.method());
         }
         return new ProtectedInvocation(entry, turns, replay, memory, onOver);
+    }
+
+    @Nullable
+    RunningTool caller() {
+        return caller;
     }
 
     String sessionId() {

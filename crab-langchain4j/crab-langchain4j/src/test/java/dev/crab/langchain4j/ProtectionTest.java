@@ -29,6 +29,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -47,6 +48,7 @@ class ProtectionTest {
     private final ScriptedModel script = new ScriptedModel();
     private final List<String> ran = Collections.synchronizedList(new ArrayList<>());
     private final List<SandboxSpec> opened = Collections.synchronizedList(new ArrayList<>());
+    private volatile @Nullable DirectorySession last;
 
     /** Stands for the end of the process: nothing catches it. */
     private static final class Killed extends Error {
@@ -82,7 +84,9 @@ class ProtectionTest {
     private void configure(Consumer<CrabOptions.Builder> more) {
         CrabOptions.Builder options = CrabOptions.builder().opener((id, spec) -> {
             opened.add(spec);
-            return DirectorySession.open(data, id);
+            DirectorySession session = DirectorySession.open(data, id);
+            last = session;
+            return session;
         });
         more.accept(options);
         Crab.configure(options.build());
@@ -98,6 +102,10 @@ class ProtectionTest {
     private void crash(String point, int times, Runnable work) {
         FaultPoints.handler((name, reached) -> {
             if (name.equals(point) && reached == times) {
+                // What is dead commits nothing any more.
+                Objects.requireNonNull(last)
+                        .nextCommitFails
+                        .set(CrabException.of(ErrorCode.COMMIT_FAILED, "what", "why", "cure"));
                 throw new Killed();
             }
         });
@@ -274,5 +282,21 @@ class ProtectionTest {
                     .arguments("{\"line\": \"inner\"}")
                     .build();
         }
+    }
+
+    @Test
+    void externalToolWhoseInnerServiceWorksInTheSandbox_isNotServedWithoutThatWork() {
+        script.calls(null, call("c1", "delegate", "question", "why")).says("c1", "done");
+        Runnable work = () -> {
+            Crab.sandbox(SESSION);
+            agent().tools(new Delegate()).build().work("go");
+        };
+        crash("tool.after", 2, work); // the inner tool's is the first
+        configure();
+
+        work.run();
+
+        assertThat(ran).containsExactly("delegate", "append inner", "delegate", "append inner");
+        assertThat(Crab.sandbox(SESSION).exec("cat log").out()).isEqualTo("inner\n");
     }
 }
