@@ -37,6 +37,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Crab {
     private static final Object LOCK = new Object();
+    private static final Object CLOSING = new Object();
     private static volatile @Nullable SessionHub hub;
 
     private Crab() {}
@@ -210,9 +211,9 @@ public final class Crab {
      * @throws CrabException INTERRUPTED; STATE_INVALID if Crab is closed meanwhile; what restoring can throw
      */
     public static <T> T await(Supplier<Optional<T>> answer) {
-        SessionHub current = hub();
         RunningTool tool = RunningTool.current();
         ProtectedInvocation invocation = tool == null ? null : tool.invocation();
+        SessionHub current = invocation == null ? hub() : invocation.entry().hub();
         String key = tool == null ? null : tool.key();
         if (tool == null || invocation == null || key == null) {
             return current.await(answer);
@@ -269,13 +270,22 @@ public final class Crab {
         }
     }
 
-    /** As {@link #close(String)} for all sessions, and forgets the options. Also runs when the JVM exits. Idempotent. */
+    /**
+     * As {@link #close(String)} for all sessions, and forgets the options. Also runs when the JVM exits. Idempotent. Meanwhile what needs a
+     * sandbox is refused; while the JVM exits, this waits for the tools that run, for {@code crab.shutdown-wait} seconds at most.
+     */
     public static void close() {
-        synchronized (LOCK) {
+        // Not under LOCK: what is waited for here asks for the hub itself. One after the other: the second must not be quicker.
+        synchronized (CLOSING) {
             SessionHub current = hub;
-            hub = null;
-            if (current != null) {
-                current.close();
+            if (current == null) {
+                return;
+            }
+            current.close();
+            synchronized (LOCK) {
+                if (hub == current) {
+                    hub = null;
+                }
             }
         }
     }

@@ -261,7 +261,7 @@ final class ProtectedInvocation {
 
     private void pinFirst(List<ChatMessage> now, ObjectNode payload) {
         if (payload.has(PROMPT)) {
-            pin.pin(now, MessageCodec.messages(payload.path(PROMPT)), Crab.hub().options().onDivergence);
+            pin.pin(now, MessageCodec.messages(payload.path(PROMPT)), entry.hub().options().onDivergence);
         }
         if (memory != null && payload.has(MEMORY)) {
             MemoryRepair.set(memory, MessageCodec.messages(payload.path(MEMORY)));
@@ -280,7 +280,8 @@ final class ProtectedInvocation {
     ToolExecutionResult tool(ToolExecutionRequest request, ToolExecutor executor, Supplier<ToolExecutionResult> live) {
         try {
             refuseBypassed();
-            CrabOptions.ToolDeclaration declared = ToolDeclarations.of(request.name(), executor);
+            CrabOptions.ToolDeclaration declared =
+                    ToolDeclarations.of(entry.hub().options(), request.name(), executor);
             ToolAnswer answer = replay.tool(request.id(), request.name(), request.arguments(), declared.effect());
             if (answer instanceof ToolAnswer.Recorded recorded) {
                 return MessageCodec.result(recorded.result(), executor);

@@ -9,7 +9,6 @@ import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.SandboxSession;
 import java.util.HashSet;
 import java.util.Set;
-import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -22,7 +21,7 @@ final class SessionEntry {
     private SandboxSpec spec;
     private boolean wished;
     private volatile boolean named;
-    private final BiFunction<String, SandboxSpec, OpenSession> opener;
+    private final SessionHub hub;
     private final SandboxHandle handle = new SandboxHandle(this);
     private @Nullable OpenSession open;
     private SandboxSession.@Nullable Recovery told;
@@ -30,14 +29,19 @@ final class SessionEntry {
     private final Set<RunningTool> running = new HashSet<>();
     private volatile boolean tainted;
 
-    SessionEntry(String id, SandboxSpec spec, BiFunction<String, SandboxSpec, OpenSession> opener) {
+    SessionEntry(String id, SandboxSpec spec, SessionHub hub) {
         this.id = id;
         this.spec = spec;
-        this.opener = opener;
+        this.hub = hub;
     }
 
     String id() {
         return id;
+    }
+
+    /** Where it belongs, with the options that hold for it whatever Crab is configured to later. */
+    SessionHub hub() {
+        return hub;
     }
 
     synchronized SandboxSpec spec() {
@@ -77,7 +81,7 @@ final class SessionEntry {
     synchronized OpenSession open() {
         OpenSession current = open;
         if (current == null) {
-            current = opener.apply(id, spec);
+            current = hub.open(id, spec);
             open = current;
         }
         return current;

@@ -67,7 +67,7 @@ final class SessionHub implements AutoCloseable {
             Interceptor.ensureActive();
         }
         return entries.computeIfAbsent(
-                id, name -> new SessionEntry(name, spec == null ? options.spec : spec, this::open));
+                id, name -> new SessionEntry(name, spec == null ? options.spec : spec, this));
     }
 
     /**
@@ -157,7 +157,8 @@ final class SessionHub implements AutoCloseable {
         }
     }
 
-    private OpenSession open(String id, SandboxSpec spec) {
+    /** For the session's entry. */
+    OpenSession open(String id, SandboxSpec spec) {
         if (closed) {
             throw CrabException.of(
                     ErrorCode.SANDBOX_LOST,
@@ -165,6 +166,7 @@ final class SessionHub implements AutoCloseable {
                     "Crab.close() was called after its sandbox was asked for",
                     "ask for the sandbox again");
         }
+        leaveWithTheJvm();
         SessionOpener opener = options.opener;
         SandboxSession session = opener != null ? opener.open(id, spec) : openHere(id, spec);
         return lead(session);
@@ -238,12 +240,17 @@ final class SessionHub implements AutoCloseable {
             options.settings.forEach(builder::set);
             current = builder.build();
             runtime = current;
-            // Only the running sandboxes end with the JVM; what was committed is in the store.
+        }
+        return current;
+    }
+
+    /** Only the running sandboxes end with the JVM; what was committed is in the store. */
+    private synchronized void leaveWithTheJvm() {
+        if (hook == null) {
             Thread closer = new Thread(this::leave, "crab-shutdown");
             Runtime.getRuntime().addShutdownHook(closer);
             hook = closer;
         }
-        return current;
     }
 
     void close(String id) {

@@ -28,7 +28,7 @@ final class UnknownEffects {
     }
 
     private static Optional<String> ask(SessionEntry entry, ToolExecutionRequest request, String key) {
-        SessionHub hub = Crab.hub();
+        SessionHub hub = entry.hub();
         UnknownEffectHandler handler = hub.options().unknownEffectHandler;
         if (handler == null) {
             throw unknown(request, "it says to ask, and CrabOptions name nobody to be asked");
