@@ -275,7 +275,8 @@ public final class Crab {
      * sandbox is refused; while the JVM exits, this waits for the tools that run, for {@code crab.shutdown-wait} seconds at most.
      */
     public static void close() {
-        // Not under LOCK: what is waited for here asks for the hub itself. One after the other: the second must not be quicker.
+        // Not under LOCK: what is waited for here asks for the hub itself. One after the other: the second must not be
+        // quicker.
         synchronized (CLOSING) {
             SessionHub current = hub;
             if (current == null) {

@@ -261,7 +261,10 @@ final class ProtectedInvocation {
 
     private void pinFirst(List<ChatMessage> now, ObjectNode payload) {
         if (payload.has(PROMPT)) {
-            pin.pin(now, MessageCodec.messages(payload.path(PROMPT)), entry.hub().options().onDivergence);
+            pin.pin(
+                    now,
+                    MessageCodec.messages(payload.path(PROMPT)),
+                    entry.hub().options().onDivergence);
         }
         if (memory != null && payload.has(MEMORY)) {
             MemoryRepair.set(memory, MessageCodec.messages(payload.path(MEMORY)));

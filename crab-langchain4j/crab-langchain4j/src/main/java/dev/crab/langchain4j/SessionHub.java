@@ -66,8 +66,7 @@ final class SessionHub implements AutoCloseable {
         if (config.enabled()) {
             Interceptor.ensureActive();
         }
-        return entries.computeIfAbsent(
-                id, name -> new SessionEntry(name, spec == null ? options.spec : spec, this));
+        return entries.computeIfAbsent(id, name -> new SessionEntry(name, spec == null ? options.spec : spec, this));
     }
 
     /**

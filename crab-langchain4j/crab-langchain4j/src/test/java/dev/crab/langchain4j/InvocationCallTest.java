@@ -39,9 +39,10 @@ class InvocationCallTest {
         areToldApart(new Ticket("A", due), new Ticket("A", due), new Ticket("B", due));
         areToldApart(Optional.of("A"), Optional.of("A"), Optional.of("B"));
         areToldApart(
-                List.of(new Ticket("A", due)), List.of(new Ticket("A", due)), List.of(new Ticket("A", due.plusDays(1))));
-        areToldApart(
-                Map.of("a", due, "b", due), Map.of("b", due, "a", due), Map.of("a", due, "b", due.plusDays(1)));
+                List.of(new Ticket("A", due)),
+                List.of(new Ticket("A", due)),
+                List.of(new Ticket("A", due.plusDays(1))));
+        areToldApart(Map.of("a", due, "b", due), Map.of("b", due, "a", due), Map.of("a", due, "b", due.plusDays(1)));
     }
 
     @Test

@@ -7,7 +7,6 @@ import dev.langchain4j.agent.tool.Tool;
 import dev.langchain4j.http.client.jdk.JdkHttpClientBuilder;
 import dev.langchain4j.model.openai.OpenAiChatModel;
 import dev.langchain4j.service.AiServices;
-import java.io.File;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -95,7 +94,7 @@ class LeavingTest {
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-XX:TieredStopAtLevel=1",
                         "-cp",
-                        String.join(File.pathSeparator, System.getProperty("java.class.path")),
+                        System.getProperty("java.class.path"),
                         Program.class.getName(),
                         script.baseUrl(),
                         work.toString(),
@@ -123,8 +122,11 @@ class LeavingTest {
         assertThat(Files.readAllLines(work.resolve("executions"))).containsExactly("A");
 
         assertThat(run(false)).contains("answer done");
-        assertThat(Files.readAllLines(work.resolve("executions"))).as("A was not undone").containsExactly("A", "B");
-        assertThat(Files.readAllLines(work.resolve("data").resolve(SESSION).resolve("live").resolve("log")))
+        assertThat(Files.readAllLines(work.resolve("executions")))
+                .as("A was not undone")
+                .containsExactly("A", "B");
+        assertThat(Files.readAllLines(
+                        work.resolve("data").resolve(SESSION).resolve("live").resolve("log")))
                 .containsExactly("A", "B");
     }
 }

@@ -163,8 +163,7 @@ class ProtectionTest {
         script.calls(null, call("c1", "odd", "x", "y")).says("c1", "done");
         ToolSpecification specification = ToolSpecification.builder()
                 .name("odd")
-                .parameters(
-                        JsonObjectSchema.builder().addStringProperty("x").build())
+                .parameters(JsonObjectSchema.builder().addStringProperty("x").build())
                 .build();
         ToolExecutor odd = new ToolExecutor() {
             @Override
@@ -264,7 +263,8 @@ class ProtectionTest {
                     .chatModel(new ChatModel() {
                         @Override
                         public ChatResponse doChat(ChatRequest request) {
-                            boolean done = request.messages().stream().anyMatch(ToolExecutionResultMessage.class::isInstance);
+                            boolean done =
+                                    request.messages().stream().anyMatch(ToolExecutionResultMessage.class::isInstance);
                             return ChatResponse.builder()
                                     .aiMessage(done ? AiMessage.from("inner done") : AiMessage.from(append()))
                                     .build();

@@ -35,7 +35,9 @@ class SandboxToolsTest {
 
         assertThat(tools.editFile("file", "x", "y")).isEqualTo("replaced 1 passage in file");
 
-        assertThat(session.sandbox().readFile("file", 100)).asString(StandardCharsets.UTF_8).isEqualTo("caf\u00e9\ny\n");
+        assertThat(session.sandbox().readFile("file", 100))
+                .asString(StandardCharsets.UTF_8)
+                .isEqualTo("caf\u00e9\ny\n");
     }
 
     /** Written back as UTF-8, every byte that is none would be another one. */
