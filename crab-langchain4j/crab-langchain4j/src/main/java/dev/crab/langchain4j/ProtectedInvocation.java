@@ -308,8 +308,8 @@ final class ProtectedInvocation {
             return run(request, declared.effect(), answer.toolKey(), live);
         } catch (CrabException e) {
             throw stop(e);
-        } catch (OfTheTool e) {
-            throw e.thrown;
+        } catch (ToolFailures.OfTheTool e) {
+            throw e.thrown();
         } catch (RuntimeException e) {
             // LangChain4j would tell the model, and the run would go on with nothing recorded.
             throw stop(CrabException.of(
@@ -326,28 +326,6 @@ final class ProtectedInvocation {
                 failed();
             }
             throw e;
-        }
-    }
-
-    /** What the tool, or the user's error handler, has thrown: LangChain4j's to deal with, unlike what Crab throws around it. */
-    private static final class OfTheTool extends RuntimeException {
-        private static final long serialVersionUID = 1L;
-
-        private final RuntimeException thrown;
-
-        OfTheTool(RuntimeException thrown) {
-            super(thrown);
-            this.thrown = thrown;
-        }
-    }
-
-    private static ToolExecutionResult ofTheTool(Supplier<ToolExecutionResult> live) {
-        try {
-            return live.get();
-        } catch (CrabException e) {
-            throw e;
-        } catch (RuntimeException e) {
-            throw new OfTheTool(e);
         }
     }
 
@@ -368,7 +346,7 @@ final class ProtectedInvocation {
             if (effect == ToolEffect.EXTERNAL) {
                 replay.begun(key, request.name());
             }
-            ToolExecutionResult result = Notices.with(entry.takeNotice(), tool.run(() -> ofTheTool(live)));
+            ToolExecutionResult result = Notices.with(entry.takeNotice(), tool.run(() -> ToolFailures.mark(live)));
             FaultPoints.reach("tool.inside");
             replay.finished(key, request.name(), effect, tool.isSandboxUsed(), MessageCodec.result(request, result));
             recorded = true;
