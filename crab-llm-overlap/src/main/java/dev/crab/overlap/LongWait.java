@@ -33,7 +33,8 @@ public final class LongWait {
 
     /**
      * It takes long: the open turn is committed, without the tool that waits, and then the session is parked. Where other tools run in the
-     * sandbox, that is done when the last of them ends. Returns at once; does nothing the second time, or if it may not be.
+     * sandbox, that is done when the last of them ends; where several wait, again when one of them is over and its tool has ended. Returns
+     * at once; does nothing the second time, or if it may not be.
      */
     public void park() {
         turns.park(this);

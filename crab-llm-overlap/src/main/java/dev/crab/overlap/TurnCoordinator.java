@@ -76,6 +76,9 @@ public final class TurnCoordinator implements AutoCloseable {
     private final Set<LongWait> waits = new HashSet<>();
     private boolean parkWanted;
 
+    /** A wait that was parked is over, and whoever waited may be in a tool yet. */
+    private boolean parkedWaitOver;
+
     private TurnCoordinator(Builder builder) {
         this.session = builder.session;
         this.policy = builder.policy;
@@ -168,8 +171,23 @@ public final class TurnCoordinator implements AutoCloseable {
         lock.lock();
         try {
             oneToolLess();
+            if (toolsInFlight == 0) {
+                // Not after every tool beside a wait: those of another call go on at once, and each would bring the
+                // sandbox back.
+                if (parkedWaitOver || leaving) {
+                    parkForTheRest();
+                }
+                parkedWaitOver = false;
+            }
         } finally {
             lock.unlock();
+        }
+    }
+
+    /** Nothing runs but what waits parked, so nobody may come to a boundary for hours: the open turn is committed for them. */
+    private void parkForTheRest() {
+        if (!waits.isEmpty() && waits.stream().allMatch(wait -> wait.parked && wait.parkable.getAsBoolean())) {
+            wantPark(waits.iterator().next().position.deepCopy());
         }
     }
 
@@ -277,6 +295,7 @@ public final class TurnCoordinator implements AutoCloseable {
         try {
             waits.remove(wait);
             wasParked = wait.parked;
+            parkedWaitOver |= wasParked;
             parkWanted &= waits.stream().anyMatch(other -> other.parked);
         } finally {
             lock.unlock();
@@ -371,6 +390,9 @@ public final class TurnCoordinator implements AutoCloseable {
         try {
             leaving = true;
             waits.forEach(this::leaveTurn);
+            if (state == TurnState.OPEN) {
+                parkForTheRest();
+            }
             long left = patienceNanos;
             while (state != TurnState.QUIET && state != TurnState.UNCOMMITTED && state != TurnState.CLOSED) {
                 if (left <= 0) {

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -106,6 +107,55 @@ class TurnParkingTest {
         turns.toolEnded();
         settled();
         assertThat(session.calls).containsExactly("begin 1", "commit 1");
+    }
+
+    @Test
+    void twoWaits_theFirstIsOver_isParkedAgainForTheOther() {
+        LongWait first = waits("ask one");
+        LongWait second = waits("ask two");
+        first.park();
+        second.park();
+        settled();
+        assertThat(session.calls).containsExactly("begin 1", "commit 1", "park");
+
+        first.end();
+        turns.toolEnded();
+        settled();
+
+        assertThat(session.calls).containsExactly("begin 1", "commit 1", "park", "begin 2", "commit 2", "park");
+        assertThat(session.isParked()).isTrue();
+        second.end();
+        turns.toolEnded();
+        settled();
+        assertThat(session.calls).endsWith("begin 3", "commit 3");
+        assertThat(session.isParked()).isFalse();
+    }
+
+    /** Tools of another call, which goes on at once: parked between each two of them, it would be brought back for each. */
+    @Test
+    void otherToolsWhileOneWaits_doNotParkItEachTime() {
+        LongWait wait = waits("ask");
+        wait.park();
+        settled();
+        tool("other");
+        tool("another");
+        settled();
+        assertThat(session.calls).containsExactly("begin 1", "commit 1", "park", "begin 2", "commit 2");
+        wait.end();
+        turns.toolEnded();
+    }
+
+    @Test
+    void leave_allThatIsLeftWaits_isCommitted() {
+        LongWait wait = waits("ask");
+        wait.park();
+        settled();
+        turns.toolStarts("other", ToolEffect.SANDBOX);
+        CompletableFuture<Boolean> left = CompletableFuture.supplyAsync(() -> turns.leave(LONG));
+        turns.toolEnded();
+
+        assertThat(left.join()).as("nobody else is there to reach a boundary").isTrue();
+        assertThat(session.calls).startsWith("begin 1", "commit 1", "park", "begin 2", "commit 2");
     }
 
     @Test

@@ -27,7 +27,8 @@ import org.jspecify.annotations.Nullable;
  *       session on, and {@link CrabOptions.Builder#serviceSession} goes before the scope;
  *   <li>the session named like the call's {@code @MemoryId}, if the program has named such a session here;
  *   <li>the session that {@code crab.session} names ({@code default} if it does not), if the program has named it here;
- *   <li>the only session that the program has named here, if the AI service has tools and the call has no {@code @MemoryId}.
+ *   <li>the only session that the program has named here ({@link #sandbox}, {@link #session}, {@link #run}, {@link #namedRun}), if the AI
+ *       service has tools and the call has no {@code @MemoryId}. An AI service stays with it when others are named later.
  * </ol>
  *
  * On a thread in no scope, such a call joins the durable run of that session, and one of an agentic system the only run that is open.
@@ -36,6 +37,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Crab {
     private static final Object LOCK = new Object();
+    private static final Object CLOSING = new Object();
     private static volatile @Nullable SessionHub hub;
 
     private Crab() {}
@@ -72,32 +74,39 @@ public final class Crab {
      *     session throws
      */
     public static Sandbox sandbox(String sessionId) {
-        return hub().entry(sessionId, null).handle();
+        return hub().named(sessionId, null).handle();
     }
 
-    /** As {@link #sandbox(String)}; a sandbox that is made anew is like that. */
+    /**
+     * As {@link #sandbox(String)}; a sandbox that is made anew is like that, wherever else the session is named without a specification.
+     *
+     * @throws CrabException also CONFIG_INVALID if the session was named with another specification, or is open with another one
+     */
     public static Sandbox sandbox(String sessionId, SandboxSpec spec) {
-        return hub().entry(sessionId, spec).handle();
+        return hub().named(sessionId, spec).handle();
     }
 
     /** Enters the scope of a session on this thread. */
     public static CrabSession session(String sessionId) {
-        return CrabSession.enter(hub().entry(sessionId, null), null);
+        return CrabSession.enter(hub().named(sessionId, null), null);
     }
 
-    /** As {@link #session(String)}; a sandbox that is made anew is like that. */
+    /** As {@link #session(String)}; a sandbox that is made anew is like that: see {@link #sandbox(String, SandboxSpec)}. */
     public static CrabSession session(String sessionId, SandboxSpec spec) {
-        return CrabSession.enter(hub().entry(sessionId, spec), null);
+        return CrabSession.enter(hub().named(sessionId, spec), null);
     }
 
     /** Enters the session's unfinished durable run on this thread, or a new one if the last was completed. Opens the session. */
     public static CrabSession run(String sessionId) {
-        return run(sessionId, hub().spec());
+        return run(hub().named(sessionId, null));
     }
 
-    /** As {@link #run(String)}; a sandbox that is made anew is like that. */
+    /** As {@link #run(String)}; a sandbox that is made anew is like that: see {@link #sandbox(String, SandboxSpec)}. */
     public static CrabSession run(String sessionId, SandboxSpec spec) {
-        SessionEntry entry = hub().entry(sessionId, spec);
+        return run(hub().named(sessionId, spec));
+    }
+
+    private static CrabSession run(SessionEntry entry) {
         return CrabSession.enter(entry, entry.open().turns().replay().currentRun());
     }
 
@@ -116,7 +125,7 @@ public final class Crab {
                     "numbers name the runs that have no name",
                     "put a letter into it");
         }
-        SessionEntry entry = hub().entry(sessionId, null);
+        SessionEntry entry = hub().named(sessionId, null);
         if (entry.open().turns().replay().isRunComplete(runId)) {
             throw CrabException.of(
                     ErrorCode.NAME_TAKEN,
@@ -202,9 +211,9 @@ public final class Crab {
      * @throws CrabException INTERRUPTED; STATE_INVALID if Crab is closed or the session goes back meanwhile; what restoring can throw
      */
     public static <T> T await(Supplier<Optional<T>> answer) {
-        SessionHub current = hub();
         RunningTool tool = RunningTool.current();
         ProtectedInvocation invocation = tool == null ? null : tool.invocation();
+        SessionHub current = invocation == null ? hub() : invocation.entry().hub();
         String key = tool == null ? null : tool.key();
         if (tool == null || invocation == null || key == null) {
             return current.await(answer);
@@ -262,13 +271,23 @@ public final class Crab {
         }
     }
 
-    /** As {@link #close(String)} for all sessions, and forgets the options. Also runs when the JVM exits. Idempotent. */
+    /**
+     * As {@link #close(String)} for all sessions, and forgets the options. Also runs when the JVM exits. Idempotent. Meanwhile what needs a
+     * sandbox is refused; while the JVM exits, this waits for the tools that run, for {@code crab.shutdown-wait} seconds at most.
+     */
     public static void close() {
-        synchronized (LOCK) {
+        // Not under LOCK: what is waited for here asks for the hub itself. One after the other: the second must not be
+        // quicker.
+        synchronized (CLOSING) {
             SessionHub current = hub;
-            hub = null;
-            if (current != null) {
-                current.close();
+            if (current == null) {
+                return;
+            }
+            current.close();
+            synchronized (LOCK) {
+                if (hub == current) {
+                    hub = null;
+                }
             }
         }
     }

@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import dev.crab.overlap.Digest;
+import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
 import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.ChatMessageSerializer;
 import dev.langchain4j.data.message.Content;
@@ -14,6 +16,7 @@ import dev.langchain4j.invocation.LangChain4jManaged;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -92,8 +95,30 @@ record InvocationCall(String method, String memory, String digest) {
         try {
             return JSON.valueToTree(argument);
         } catch (IllegalArgumentException e) {
-            // Not a value: its class has to do, since an identity would differ in the next process.
-            return JsonNodeFactory.instance.textNode(argument.getClass().getName());
+            return notJson(argument, e);
         }
+    }
+
+    /** What cannot be written as JSON (java.time, Optional, what contains them) counts by its text, as in a prompt. */
+    private static JsonNode notJson(Object argument, IllegalArgumentException cause) {
+        if (argument instanceof Map<?, ?> map) {
+            var object = JsonNodeFactory.instance.objectNode();
+            map.forEach((key, value) -> object.set(String.valueOf(key), canonical(value)));
+            return object;
+        }
+        try {
+            if (argument.getClass().getMethod("toString").getDeclaringClass() != Object.class) {
+                return JsonNodeFactory.instance.textNode(String.valueOf(argument));
+            }
+        } catch (NoSuchMethodException e) {
+            throw new AssertionError(e); // every object has it
+        }
+        throw CrabException.of(
+                ErrorCode.CONFIG_INVALID,
+                "a call with an argument of " + argument.getClass().getName() + " cannot be protected",
+                "it can neither be written as JSON nor has it a text of its own, so that after a crash the call could not be told"
+                        + " from another one",
+                "give that class getters or a toString(), or pass what the process alone needs as InvocationParameters",
+                cause);
     }
 }

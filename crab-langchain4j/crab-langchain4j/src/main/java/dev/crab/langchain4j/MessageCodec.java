@@ -69,7 +69,7 @@ final class MessageCodec {
      */
     static ObjectNode result(ToolExecutionRequest request, ToolExecutionResult result) {
         ObjectNode json = JsonNodeFactory.instance.objectNode();
-        json.set("message", tree(ChatMessageSerializer.messageToJson(resultMessage(request, result))));
+        json.set("message", tree(resultJson(request, result)));
         Object object = result.result();
         if (object != null) {
             try {
@@ -79,6 +79,19 @@ final class MessageCodec {
             }
         }
         return json;
+    }
+
+    private static String resultJson(ToolExecutionRequest request, ToolExecutionResult result) {
+        try {
+            return ChatMessageSerializer.messageToJson(resultMessage(request, result));
+        } catch (RuntimeException e) {
+            throw CrabException.of(
+                    ErrorCode.INTERNAL,
+                    "the result of the tool " + request.name() + " cannot be recorded",
+                    "it cannot be written as JSON: " + e,
+                    "let the tool return a text, and attributes of plain values",
+                    e);
+        }
     }
 
     static ToolExecutionResult result(ObjectNode json, ToolExecutor executor) {

@@ -31,9 +31,15 @@ import org.jspecify.annotations.Nullable;
 final class ProtectedContext extends AiServiceContext {
     private final Map<UUID, ProtectedInvocation> invocations = new ConcurrentHashMap<>();
 
+    private final ProtectedToolService tools;
+
+    /** What was the only session at an earlier call: it stays this service's, or its calls would go unprotected when another is named. */
+    private volatile @Nullable SessionEntry only;
+
     ProtectedContext(Class<?> aiServiceClass) {
         super(aiServiceClass);
-        toolService = new ProtectedToolService(this);
+        tools = new ProtectedToolService(this);
+        toolService = tools;
         eventListenerRegistrar.register(
                 (AiServiceStartedListener) event -> guarded(() -> begin(event.invocationContext())));
         eventListenerRegistrar.register(
@@ -173,10 +179,26 @@ final class ProtectedContext extends AiServiceContext {
         }
         boolean hasTools = !toolService.toolExecutors().isEmpty()
                 || !toolService.toolProviders().isEmpty();
-        return hasTools && !isNamed(context.chatMemoryId()) ? hub.only() : null;
+        return hasTools && !isNamed(context.chatMemoryId()) ? only(hub) : null;
+    }
+
+    private @Nullable SessionEntry only(SessionHub hub) {
+        SessionEntry before = only;
+        if (before == null || hub.known(before.id()) != before) { // Crab was closed since
+            only = before = hub.only();
+        }
+        return before;
     }
 
     private void refuseUnsupported(InvocationContext context) {
+        if (tools.compensates()) {
+            throw CrabException.of(
+                    ErrorCode.FRAMEWORK_UNSUPPORTED,
+                    context.interfaceName() + "." + context.methodName() + " cannot be protected",
+                    "it is built with compensateOnToolErrors: its compensating actions are in no journal, and after a crash they would run"
+                            + " again",
+                    "give the model tools that undo, use RollbackTools for what is in the sandbox, or call it outside the session");
+        }
         for (Method method : aiServiceClass.getMethods()) {
             if (method.getName().equals(context.methodName())
                     && method.getParameterCount() == context.methodArguments().size()) {

@@ -50,6 +50,9 @@ final class ProtectedInvocation {
     private final Runnable onOver;
     private final AtomicBoolean over = new AtomicBoolean();
 
+    /** The tool that made this call, if one did. */
+    private final @Nullable RunningTool caller = RunningTool.current();
+
     /** What this call failed with, if it was a refusal; set before {@link #over}. */
     private volatile @Nullable CrabException stopped;
 
@@ -114,6 +117,11 @@ final class ProtectedInvocation {
             LOG.info("Session {} takes up {}", entry.id(), call.method());
         }
         return new ProtectedInvocation(entry, turns, replay, memory, onOver);
+    }
+
+    @Nullable
+    RunningTool caller() {
+        return caller;
     }
 
     String sessionId() {
@@ -261,7 +269,7 @@ final class ProtectedInvocation {
     private void pinFirst(List<ChatMessage> asked, List<ChatMessage> now, ObjectNode payload) {
         if (payload.has(PROMPT)) {
             List<ChatMessage> sent = MessageCodec.messages(payload.path(PROMPT));
-            pin.pin(now, sent, Crab.hub().options().onDivergence);
+            pin.pin(now, sent, entry.hub().options().onDivergence);
             if (memory == null && !replay.notes(1).isEmpty()) {
                 // LangChain4j does not know what is told, and goes on without it.
                 pin.replace(asked, sent);
@@ -284,7 +292,8 @@ final class ProtectedInvocation {
     ToolExecutionResult tool(ToolExecutionRequest request, ToolExecutor executor, Supplier<ToolExecutionResult> live) {
         try {
             refuseBypassed();
-            CrabOptions.ToolDeclaration declared = ToolDeclarations.of(request.name(), executor);
+            CrabOptions.ToolDeclaration declared =
+                    ToolDeclarations.of(entry.hub().options(), request.name(), executor);
             ToolAnswer answer = replay.tool(request.id(), request.name(), request.arguments(), declared.effect());
             if (answer instanceof ToolAnswer.Recorded recorded) {
                 return MessageCodec.result(recorded.result(), executor);
@@ -311,6 +320,16 @@ final class ProtectedInvocation {
             return run(request, declared.effect(), answer.toolKey(), live);
         } catch (CrabException e) {
             throw stop(e);
+        } catch (ToolFailures.OfTheTool e) {
+            throw e.thrown();
+        } catch (RuntimeException e) {
+            // LangChain4j would tell the model, and the run would go on with nothing recorded.
+            throw stop(CrabException.of(
+                    ErrorCode.INTERNAL,
+                    "the tool " + request.name() + " of session " + entry.id() + " cannot be run",
+                    e.toString(),
+                    "report this",
+                    e));
         } catch (Error e) {
             // As above: only we see it.
             if (e instanceof CrabError ours) {
@@ -340,7 +359,7 @@ final class ProtectedInvocation {
             if (effect == ToolEffect.EXTERNAL) {
                 replay.begun(key, request.name());
             }
-            ToolExecutionResult answer = tool.run(live);
+            ToolExecutionResult answer = tool.run(() -> ToolFailures.mark(live));
             ToolExecutionResult result = Notices.with(entry.takeNotice(), answer);
             FaultPoints.reach("tool.inside");
             replay.finished(key, request.name(), effect, tool.isSandboxUsed(), MessageCodec.result(request, result));

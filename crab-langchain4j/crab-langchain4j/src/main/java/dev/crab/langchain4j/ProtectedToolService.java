@@ -42,6 +42,7 @@ final class ProtectedToolService extends ToolService {
     }
 
     private final ProtectedContext context;
+    private volatile boolean compensates;
 
     ProtectedToolService(ProtectedContext context) {
         this.context = context;
@@ -51,6 +52,17 @@ final class ProtectedToolService extends ToolService {
     public void tools(Collection<Object> objectsWithTools) {
         context.refuseWhatIsKnownToFail(true);
         super.tools(objectsWithTools);
+    }
+
+    @Override
+    public void compensateOnToolErrors(boolean compensateOnToolErrors) {
+        super.compensateOnToolErrors(compensateOnToolErrors);
+        compensates = compensateOnToolErrors;
+    }
+
+    /** Whether LangChain4j itself runs compensating actions: past the executors that are wrapped here, and again at every replay. */
+    boolean compensates() {
+        return compensates;
     }
 
     @Override

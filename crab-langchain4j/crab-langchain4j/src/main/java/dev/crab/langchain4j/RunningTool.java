@@ -90,8 +90,13 @@ final class RunningTool {
         return invocation != null && invocation.isOver();
     }
 
+    /** What a tool of a call within this one does in the sandbox is this one's work, too: it is undone with it. */
     void sandboxUsed() {
         sandboxUsed = true;
+        RunningTool caller = invocation == null ? null : invocation.caller();
+        if (caller != null) {
+            caller.sandboxUsed();
+        }
     }
 
     boolean isSandboxUsed() {

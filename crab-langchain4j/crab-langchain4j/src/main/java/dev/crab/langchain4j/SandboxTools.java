@@ -5,6 +5,8 @@ import dev.crab.runtime.sandbox.FileEntry;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.langchain4j.agent.tool.P;
 import dev.langchain4j.agent.tool.Tool;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
@@ -86,7 +88,7 @@ public final class SandboxTools {
         if (oldText.isEmpty()) {
             throw new IllegalArgumentException("the old text is empty; use write_file to make a file");
         }
-        String content = text(path);
+        String content = exactText(path);
         int first = content.indexOf(oldText);
         if (first < 0) {
             throw new IllegalArgumentException("the old text does not occur in " + path + "; read the file again");
@@ -120,6 +122,18 @@ public final class SandboxTools {
 
     private String text(String path) {
         return new String(sandbox.readFile(path, FILE_LIMIT), StandardCharsets.UTF_8);
+    }
+
+    /** What is written back has to be what was read: other encodings would lose every byte that is not UTF-8. */
+    private String exactText(String path) {
+        try {
+            return StandardCharsets.UTF_8
+                    .newDecoder() // refuses what it cannot decode, which String does not
+                    .decode(ByteBuffer.wrap(sandbox.readFile(path, FILE_LIMIT)))
+                    .toString();
+        } catch (CharacterCodingException e) {
+            throw new IllegalArgumentException(path + " is not UTF-8 text; use bash to change it", e);
+        }
     }
 
     /** Head and tail of the text: the head says what ran, the tail how it ended. */

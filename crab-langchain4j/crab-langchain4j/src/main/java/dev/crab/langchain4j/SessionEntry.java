@@ -4,12 +4,12 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import dev.crab.overlap.RolledBack;
 import dev.crab.overlap.TurnCoordinator;
 import dev.crab.runtime.error.CrabException;
+import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.SandboxSession;
 import java.util.HashSet;
 import java.util.Set;
-import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -20,26 +20,59 @@ final class SessionEntry {
     private static final Logger LOG = LoggerFactory.getLogger(SessionEntry.class);
 
     private final String id;
-    private final SandboxSpec spec;
-    private final BiFunction<String, SandboxSpec, OpenSession> opener;
+    private SandboxSpec spec;
+    private boolean wished;
+    private volatile boolean named;
+    private final SessionHub hub;
     private final SandboxHandle handle = new SandboxHandle(this);
     private @Nullable OpenSession open;
     private SandboxSession.@Nullable Recovery told;
     private final Set<RunningTool> running = new HashSet<>();
     private volatile boolean tainted;
 
-    SessionEntry(String id, SandboxSpec spec, BiFunction<String, SandboxSpec, OpenSession> opener) {
+    SessionEntry(String id, SandboxSpec spec, SessionHub hub) {
         this.id = id;
         this.spec = spec;
-        this.opener = opener;
+        this.hub = hub;
     }
 
     String id() {
         return id;
     }
 
-    SandboxSpec spec() {
+    /** Where it belongs, with the options that hold for it whatever Crab is configured to later. */
+    SessionHub hub() {
+        return hub;
+    }
+
+    synchronized SandboxSpec spec() {
         return spec;
+    }
+
+    /**
+     * The program says what the sandbox is to be like.
+     *
+     * @throws CrabException CONFIG_INVALID if it has said otherwise before, or the session is open with another one
+     */
+    synchronized void wish(SandboxSpec wish) {
+        if (!wish.equals(spec) && (wished || open != null)) {
+            throw CrabException.of(
+                    ErrorCode.CONFIG_INVALID,
+                    "the sandbox of session " + id + " cannot be as in " + wish,
+                    (open != null ? "it is open" : "it was asked for") + " as in " + spec,
+                    "give the same specification wherever the session is named, and before its sandbox is first used");
+        }
+        spec = wish;
+        wished = true;
+    }
+
+    /** The program has named it, so that calls may belong to it: see {@link Crab}. */
+    void name() {
+        named = true;
+    }
+
+    boolean isNamed() {
+        return named;
     }
 
     Sandbox handle() {
@@ -49,7 +82,7 @@ final class SessionEntry {
     synchronized OpenSession open() {
         OpenSession current = open;
         if (current == null) {
-            current = opener.apply(id, spec);
+            current = hub.open(id, spec);
             open = current;
         }
         return current;

@@ -59,10 +59,6 @@ final class SessionHub implements AutoCloseable {
         return config;
     }
 
-    SandboxSpec spec() {
-        return options.spec;
-    }
-
     boolean isInUse() {
         return !entries.isEmpty();
     }
@@ -71,8 +67,22 @@ final class SessionHub implements AutoCloseable {
         if (config.enabled()) {
             Interceptor.ensureActive();
         }
-        return entries.computeIfAbsent(
-                id, name -> new SessionEntry(name, spec == null ? options.spec : spec, this::open));
+        return entries.computeIfAbsent(id, name -> new SessionEntry(name, spec == null ? options.spec : spec, this));
+    }
+
+    /**
+     * The entry of a session that the program names, as opposed to one that it only looks at.
+     *
+     * @param spec what its sandbox is to be like; null: whatever it is
+     * @throws CrabException CONFIG_INVALID if it was named, or is open, with another one
+     */
+    SessionEntry named(String id, @Nullable SandboxSpec spec) {
+        SessionEntry entry = entry(id, null);
+        if (spec != null) {
+            entry.wish(spec);
+        }
+        entry.name();
+        return entry;
     }
 
     @Nullable
@@ -80,9 +90,12 @@ final class SessionHub implements AutoCloseable {
         return entries.get(id);
     }
 
+    /** The only session that the program has named; null if there is none or more than one. Those that it only looks at do not count. */
     @Nullable
     SessionEntry only() {
-        return entries.size() == 1 ? entries.values().iterator().next() : null;
+        List<SessionEntry> named =
+                entries.values().stream().filter(SessionEntry::isNamed).toList();
+        return named.size() == 1 ? named.get(0) : null;
     }
 
     /** Somebody says that there may be an answer now. */
@@ -144,7 +157,8 @@ final class SessionHub implements AutoCloseable {
         }
     }
 
-    private OpenSession open(String id, SandboxSpec spec) {
+    /** For the session's entry. */
+    OpenSession open(String id, SandboxSpec spec) {
         if (closed) {
             throw CrabException.of(
                     ErrorCode.SANDBOX_LOST,
@@ -152,6 +166,7 @@ final class SessionHub implements AutoCloseable {
                     "Crab.close() was called after its sandbox was asked for",
                     "ask for the sandbox again");
         }
+        leaveWithTheJvm();
         SessionOpener opener = options.opener;
         SandboxSession session = opener != null ? opener.open(id, spec) : openHere(id, spec);
         return lead(session);
@@ -243,12 +258,17 @@ final class SessionHub implements AutoCloseable {
             options.settings.forEach(builder::set);
             current = builder.build();
             runtime = current;
-            // Only the running sandboxes end with the JVM; what was committed is in the store.
+        }
+        return current;
+    }
+
+    /** Only the running sandboxes end with the JVM; what was committed is in the store. */
+    private synchronized void leaveWithTheJvm() {
+        if (hook == null) {
             Thread closer = new Thread(this::leave, "crab-shutdown");
             Runtime.getRuntime().addShutdownHook(closer);
             hook = closer;
         }
-        return current;
     }
 
     void close(String id) {

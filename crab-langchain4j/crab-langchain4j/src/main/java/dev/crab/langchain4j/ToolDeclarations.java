@@ -10,8 +10,8 @@ import java.lang.reflect.Method;
 final class ToolDeclarations {
     private ToolDeclarations() {}
 
-    static ToolDeclaration of(String name, ToolExecutor executor) {
-        ToolDeclaration byName = Crab.hub().options().tools.get(name);
+    static ToolDeclaration of(CrabOptions options, String name, ToolExecutor executor) {
+        ToolDeclaration byName = options.tools.get(name);
         if (byName != null) {
             return byName;
         }

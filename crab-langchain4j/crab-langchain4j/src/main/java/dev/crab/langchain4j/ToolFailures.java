@@ -8,6 +8,7 @@ import dev.langchain4j.service.tool.ToolExecutionResult;
 import dev.langchain4j.service.tool.ToolExecutor;
 import java.util.EnumSet;
 import java.util.Set;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,6 +21,33 @@ final class ToolFailures {
             EnumSet.of(ErrorCode.FILE_OPERATION_FAILED, ErrorCode.EXEC_FAILED, ErrorCode.NAME_INVALID);
 
     private ToolFailures() {}
+
+    /** What the tool, or the user's error handler, has thrown: LangChain4j's to deal with, unlike what Crab throws around it. */
+    static final class OfTheTool extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        private final RuntimeException thrown;
+
+        private OfTheTool(RuntimeException thrown) {
+            super(thrown);
+            this.thrown = thrown;
+        }
+
+        RuntimeException thrown() {
+            return thrown;
+        }
+    }
+
+    /** Runs the tool, and marks as its own what it throws. */
+    static ToolExecutionResult mark(Supplier<ToolExecutionResult> live) {
+        try {
+            return live.get();
+        } catch (CrabException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            throw new OfTheTool(e);
+        }
+    }
 
     /** The executor, with Crab's own failures leaving it as errors. */
     static ToolExecutor guard(ToolExecutor executor) {

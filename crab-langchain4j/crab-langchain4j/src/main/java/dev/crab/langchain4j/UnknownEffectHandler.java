@@ -11,6 +11,7 @@ public interface UnknownEffectHandler {
      *
      * @param request the call in question
      * @param idempotencyKey the key that the call had, and has again if it runs
+     * @return what to do; an exception stops the run as {@link Decision.Stop} does
      */
     Decision decide(ToolExecutionRequest request, String idempotencyKey);
 

@@ -32,7 +32,7 @@ final class UnknownEffects {
 
     private static Optional<String> ask(
             SessionEntry entry, InvocationReplay replay, ToolExecutionRequest request, String key) {
-        SessionHub hub = Crab.hub();
+        SessionHub hub = entry.hub();
         UnknownEffectHandler handler = hub.options().unknownEffectHandler;
         if (handler == null) {
             throw unknown(request, "it says to ask, and CrabOptions name nobody to be asked");
@@ -44,7 +44,7 @@ final class UnknownEffects {
                 ToolEffect.EXTERNAL,
                 key,
                 hub.config().parkAfter(),
-                () -> handler.decide(request, key));
+                () -> decide(handler, request, key));
         if (decision instanceof UnknownEffectHandler.Decision.Retry) {
             return Optional.empty();
         }
@@ -55,6 +55,19 @@ final class UnknownEffects {
             throw parked("it is not known yet whether the tool " + request.name() + " took effect");
         }
         throw unknown(request, "who was asked said to stop");
+    }
+
+    private static UnknownEffectHandler.Decision decide(
+            UnknownEffectHandler handler, ToolExecutionRequest request, String key) {
+        try {
+            return handler.decide(request, key);
+        } catch (CrabException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            CrabException refusal = unknown(request, "who was asked failed: " + e);
+            refusal.addSuppressed(e);
+            throw refusal;
+        }
     }
 
     static CrabException parked(String why) {

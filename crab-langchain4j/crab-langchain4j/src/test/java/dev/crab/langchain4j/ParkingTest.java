@@ -18,10 +18,12 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -41,6 +43,7 @@ class ParkingTest {
     private final List<String> ran = Collections.synchronizedList(new ArrayList<>());
     private volatile @Nullable DirectorySession session;
     private volatile Optional<String> answer = Optional.empty();
+    private final Map<String, String> answers = new ConcurrentHashMap<>();
     private volatile boolean suspends;
 
     interface Agent {
@@ -63,6 +66,11 @@ class ParkingTest {
                 throw Crab.suspend("waiting for Ada");
             }
             return Crab.await(() -> answer);
+        }
+
+        @Tool("asks somebody")
+        String askOne(String name) {
+            return Crab.await(() -> Optional.ofNullable(answers.get(name)));
         }
 
         @Tool("uses the sandbox, then asks")
@@ -174,6 +182,27 @@ class ParkingTest {
         assertThat(run.join().content()).isEqualTo("done");
         assertThat(session().parks).hasValue(0);
         assertThat(Crab.reports(SESSION)).hasSize(1);
+    }
+
+    @Test
+    void twoWait_theFirstAnswerComes_isParkedAgainForTheOther() {
+        script.calls(null, call("q1", "askOne", "name", "Ada"), call("q2", "askOne", "name", "Bob"))
+                .says("q2", "done");
+        CompletableFuture<Result<String>> run =
+                CompletableFuture.supplyAsync(() -> agent().executeToolsConcurrently(Executors.newCachedThreadPool())
+                        .build()
+                        .work("go"));
+        eventually(() -> session != null && session().parks.get() == 1);
+
+        answers.put("Ada", "yes");
+        Crab.resume(SESSION);
+        eventually(() -> session().parks.get() == 2 && session().isParked());
+        assertThat(run).isNotDone();
+
+        answers.put("Bob", "no");
+        Crab.resume(SESSION);
+        assertThat(run.join().toolExecutions().stream().map(one -> one.result()))
+                .containsExactly("yes", "no");
     }
 
     @Test
