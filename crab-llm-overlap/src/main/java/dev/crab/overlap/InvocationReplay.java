@@ -272,14 +272,8 @@ public final class InvocationReplay {
 
     /** Records that the invocation has its answer; durable on return. */
     public void end() {
-<<<<<<< HEAD
-        refuseStale();
-        session.append(RecordKinds.END, SessionReplay.node().put("key", recorded.key));
-        leave();
-=======
         append(RecordKinds.END, SessionReplay.node().put("key", recorded.key));
-        release();
->>>>>>> 522e9b67af9ad71ecb8310735be841d6ae6e5d7e
+        leave();
     }
 
     /** Leaves the invocation unfinished: the same call takes it up again. */

@@ -2,12 +2,9 @@ package dev.crab.overlap;
 
 import java.util.HashMap;
 import java.util.Map;
-<<<<<<< HEAD
 import java.util.TreeSet;
 import java.util.function.IntPredicate;
-=======
 import org.jspecify.annotations.Nullable;
->>>>>>> 522e9b67af9ad71ecb8310735be841d6ae6e5d7e
 
 /**
  * What encloses an invocation and makes its key unique within it: a durable run, or a tool call that calls an AI service itself.
