@@ -296,8 +296,7 @@ public final class SessionReplay {
         });
         for (RecordedInvocation invocation : voided) {
             RecordedInvocation before = newest.get(invocation.memory);
-            // The next call takes up one without an answer or leaves it behind, and puts the memory right with it; one
-            // that
+            // One without an answer is taken up or left behind by the next call, which puts the memory right; one that
             // began later and keeps its answer began with the memory as it is.
             if (before == null || (before.ended && before.sequence < invocation.sequence)) {
                 putBack.putIfAbsent(invocation.memory, invocation.details);
