@@ -83,7 +83,7 @@ public final class InvocationReplay {
     public Optional<History> leftBehind() {
         return Optional.ofNullable(leftBehind).map(old -> {
             synchronized (session) {
-                return history(old);
+                return history(session, old);
             }
         });
     }
@@ -97,7 +97,7 @@ public final class InvocationReplay {
      */
     public record History(ObjectNode details, List<ObjectNode> responses, List<List<ObjectNode>> results) {}
 
-    private History history(RecordedInvocation old) {
+    static History history(SessionReplay session, RecordedInvocation old) {
         List<ObjectNode> responses = new ArrayList<>();
         List<List<ObjectNode>> results = new ArrayList<>();
         for (JournalRecord one : old.responses.values()) {
@@ -158,7 +158,7 @@ public final class InvocationReplay {
     /** What of this invocation is true in the sandbox by now. */
     public History soFar() {
         synchronized (session) {
-            return history(recorded);
+            return history(session, recorded);
         }
     }
 

@@ -368,8 +368,21 @@ public final class SessionReplay {
      * @param scope what encloses the invocation; null if nothing does
      * @param details what the layer above wants back when the invocation is taken up
      */
+    public InvocationReplay begin(String call, String memory, @Nullable ReplayScope scope, ObjectNode details) {
+        return begin(call, memory, scope, leftBehind -> details);
+    }
+
+    /**
+     * As {@link #begin(String, String, ReplayScope, ObjectNode)}.
+     *
+     * @param details makes them of what is left behind, if anything is; asked only where an invocation is new, and while nothing else of the
+     *     session is recorded, so that it may put the chat memory in order first
+     */
     public synchronized InvocationReplay begin(
-            String call, String memory, @Nullable ReplayScope scope, ObjectNode details) {
+            String call,
+            String memory,
+            @Nullable ReplayScope scope,
+            Function<Optional<InvocationReplay.History>, ObjectNode> details) {
         RecordedInvocation found;
         String key;
         int place = 0;
@@ -390,7 +403,9 @@ public final class SessionReplay {
             if (scope != null) {
                 body.put("scope", scope.id());
             }
-            body.set("details", details);
+            body.set(
+                    "details",
+                    details.apply(Optional.ofNullable(leftBehind).map(old -> InvocationReplay.history(this, old))));
             append(RecordKinds.START, body);
             found = invocations.get(key);
         }

@@ -8,6 +8,7 @@ import dev.crab.overlap.InvocationReplay;
 import dev.crab.overlap.LlmCall;
 import dev.crab.overlap.LlmWindow;
 import dev.crab.overlap.ReplayScope;
+import dev.crab.overlap.SessionReplay;
 import dev.crab.overlap.ToolAnswer;
 import dev.crab.overlap.ToolEffect;
 import dev.crab.overlap.TurnCoordinator;
@@ -96,24 +97,24 @@ final class ProtectedInvocation {
             Runnable onOver) {
         entry.putBack();
         TurnCoordinator turns = entry.open().turns();
-        ObjectNode details = node().put("method", call.method());
-        if (memory != null) {
-            turns.replay()
-                    .putBack(call.memory())
-                    .filter(before -> call.hasLastingMemory())
-                    .ifPresent(before -> MemoryRepair.set(memory, MessageCodec.messages(before.path(MEMORY))));
-            details.set(MEMORY, MessageCodec.messages(memory.messages()));
-        }
-        InvocationReplay replay = turns.replay().begin(call.digest(), call.memory(), scope, details);
-        if (memory != null) {
-            if (replay.isResumed()) {
+        SessionReplay session = turns.replay();
+        InvocationReplay replay = session.begin(call.digest(), call.memory(), scope, leftBehind -> {
+            ObjectNode details = node().put("method", call.method());
+            if (memory != null) {
+                // What is recorded is what is in order: a call that is taken up begins with it.
+                if (call.hasLastingMemory()) {
+                    session.putBack(call.memory())
+                            .ifPresent(before -> MemoryRepair.set(memory, MessageCodec.messages(before.path(MEMORY))));
+                    leftBehind.ifPresent(history -> MemoryRepair.leaveBehind(memory, history));
+                }
+                details.set(MEMORY, MessageCodec.messages(memory.messages()));
+            }
+            return details;
+        });
+        if (replay.isResumed()) {
+            if (memory != null) {
                 MemoryRepair.set(memory, MessageCodec.messages(replay.details().path(MEMORY)));
             }
-            replay.leftBehind()
-                    .filter(history -> call.hasLastingMemory())
-                    .ifPresent(history -> MemoryRepair.leaveBehind(memory, history));
-        }
-        if (replay.isResumed()) {
             LOG.info("Session {} takes up {}", entry.id(), call.method());
         }
         return new ProtectedInvocation(entry, turns, replay, memory, onOver);

@@ -98,7 +98,6 @@ final class SessionEntry {
         RolledBack back = how.apply(opened.turns());
         synchronized (this) {
             tainted = false;
-            told = opened.session().recovery();
         }
         return back;
     }

@@ -356,6 +356,33 @@ class InterceptorTest {
     }
 
     @Test
+    void otherCallAfterACrash_thatFailsItself_beginsAgainWithoutADanglingToolCall() {
+        script.calls(null, call("c1", "append", "line", "A"))
+                .calls("c1", call("c2", "append", "line", "B"))
+                .says("c2", "done");
+        killAt("tool.inside", 2);
+        crash(() -> agent().build().work("go"));
+        script.server().resetAll();
+        script.server()
+                .stubFor(com.github.tomakehurst.wiremock.client.WireMock.post("/v1/chat/completions")
+                        .willReturn(com.github.tomakehurst.wiremock.client.WireMock.serverError()));
+        assertThatThrownBy(() -> agent().build().work("something else")).isInstanceOf(RuntimeException.class);
+        script.server().resetAll();
+        script.says(null, "hello");
+
+        assertThat(agent().build().work("something else").content()).isEqualTo("hello");
+
+        assertThat(memoryTypes())
+                .containsExactly(
+                        ChatMessageType.USER,
+                        ChatMessageType.AI,
+                        ChatMessageType.TOOL_EXECUTION_RESULT,
+                        ChatMessageType.SYSTEM,
+                        ChatMessageType.USER,
+                        ChatMessageType.AI);
+    }
+
+    @Test
     void modelFailureInARun_isTheCallersAndTheSameCallGoesOn() {
         script.calls(null, call("c1", "append", "line", "A"));
         script.server()
