@@ -12,6 +12,7 @@ import java.util.List;
  * @param recovered the turn that it came back to, as its next request to the model tells
  * @param state differences of the sandbox from what it was at that turn
  * @param moved what in it only differs because of processes that go on by themselves
+ * @param directories in it that differ in nothing but their own time of modification
  * @param chat differences of the results of tools in the chat
  * @param probe difference of the probe's answer; empty if none, or if there is no probe
  * @param probed whether there is a probe
@@ -30,6 +31,7 @@ record Crash(
         int recovered,
         List<String> state,
         List<String> moved,
+        List<String> directories,
         List<String> chat,
         String probe,
         boolean probed,

@@ -192,7 +192,7 @@ final class CrashRun {
             }
             List<String> wrong = new ArrayList<>(differences.wrong());
             wrong.addAll(differences(target).wrong());
-            differences = new Differences(wrong, differences.moved());
+            differences = new Differences(wrong, differences.moved(), differences.directories());
             back = victim.go();
         }
         add(kind, turn, target, recovered, differences, chat, probe, restored, down, "");
@@ -212,7 +212,7 @@ final class CrashRun {
     private Differences differences(int target) throws IOException {
         Found then = found.get(target);
         return then == null
-                ? new Differences(List.of("nothing is known of turn " + target), List.of())
+                ? new Differences(List.of("nothing is known of turn " + target), List.of(), List.of())
                 : then.state().differences(then.later(), then.at(), victim.look(), victim.openedAt(), times());
     }
 
@@ -260,6 +260,7 @@ final class CrashRun {
                 recovered,
                 differences.wrong(),
                 differences.moved(),
+                differences.directories(),
                 chat,
                 probe,
                 probed() && kind == CrashKind.BOUNDARY,

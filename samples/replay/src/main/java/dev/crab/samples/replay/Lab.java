@@ -100,9 +100,10 @@ final class Lab implements AutoCloseable {
     /** The sandbox of an agent, from outside. */
     SandboxView view(String policy, String name) {
         String sandbox = store.data.sandbox(name);
-        return policy.equals(Policies.PODMAN)
-                ? new SandboxView(() -> PodmanGroup.of(sandbox), false)
-                : new SandboxView(() -> Cgroups.detect().group(sandbox), true);
+        return new SandboxView(
+                policy.equals(Policies.PODMAN)
+                        ? () -> PodmanGroup.of(sandbox)
+                        : () -> Cgroups.detect().group(sandbox));
     }
 
     AgentPlan plan(String policy, boolean waits, long staggerMillis, List<AgentPlan.Agent> agents) {

@@ -1,5 +1,6 @@
 package dev.crab.samples.replay;
 
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -22,7 +23,11 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
      * @param modified in nanoseconds since 1970 UTC
      * @param changed of the inode, likewise
      */
-    record Entry(String what, long modified, long changed) {}
+    record Entry(String what, long modified, long changed) {
+        boolean isDirectory() {
+            return what.matches("4[0-7]{4} .*");
+        }
+    }
 
     /**
      * A process, by pids of the sandbox.
@@ -44,9 +49,7 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
             return switch (this) {
                 case NONE -> false;
                 case ALL -> here.modified != there.modified;
-                case ARCHIVED ->
-                    here.modified / 1_000_000_000 != there.modified / 1_000_000_000
-                            && !here.what.matches("4[0-7]{4} .*");
+                case ARCHIVED -> here.modified / 1_000_000_000 != there.modified / 1_000_000_000 && !here.isDirectory();
             };
         }
     }
@@ -56,9 +59,10 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
      *
      * @param wrong differences that nothing explains
      * @param moved differences that came from processes which go on by themselves
+     * @param directories that differ in nothing but their own time of modification, which no policy has to keep: where an entry came and went
      */
-    record Differences(List<String> wrong, List<String> moved) {
-        static final Differences NONE = new Differences(List.of(), List.of());
+    record Differences(List<String> wrong, List<String> moved, List<String> directories) {
+        static final Differences NONE = new Differences(List.of(), List.of(), List.of());
     }
 
     /** What the making of a sandbox's place, not its user, writes: each time anew. */
@@ -82,6 +86,7 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
     Differences differences(SandboxState later, long boundary, SandboxState back, long opened, Times times) {
         List<String> wrong = new ArrayList<>();
         List<String> moved = new ArrayList<>();
+        List<String> directories = new ArrayList<>();
         Predicate<String> moving = hasSurvivors()
                 ? path -> isNew(files.get(path), boundary)
                         || isNew(later.files.get(path), boundary)
@@ -93,7 +98,8 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
             String difference = difference(path, files.get(path), back.files.get(path), times);
             if (!difference.isEmpty()) {
                 String parent = path.contains("/") ? path.substring(0, path.lastIndexOf('/')) : "";
-                (moving.test(path) || moving.test(parent) ? moved : wrong).add(difference);
+                boolean moves = moving.test(path) || moving.test(parent);
+                (moves ? moved : isDirectoryAsItWas(path, back) ? directories : wrong).add(difference);
             }
         }
         TreeSet<Integer> pids = new TreeSet<>(processes.keySet());
@@ -112,7 +118,13 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
                                 + (there == null ? "none" : there.what));
             }
         }
-        return new Differences(wrong, moved);
+        return new Differences(wrong, moved, directories);
+    }
+
+    private boolean isDirectoryAsItWas(String path, SandboxState back) {
+        Entry here = files.get(path);
+        Entry there = back.files.get(path);
+        return here != null && there != null && here.isDirectory() && here.what.equals(there.what);
     }
 
     /** Whether a process like that one is here that was not there before: its parent has begun the next one. */
@@ -168,6 +180,10 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
         return entry != null && entry.modified >= since;
     }
 
+    private static Instant time(Entry entry) {
+        return Instant.EPOCH.plusNanos(entry.modified);
+    }
+
     private static String difference(String path, @Nullable Entry here, @Nullable Entry there, Times times) {
         if (here == null) {
             return there == null ? "" : path + ": is new: " + there.what;
@@ -178,6 +194,8 @@ record SandboxState(SortedMap<String, Entry> files, SortedMap<Integer, Task> pro
         if (!here.what.equals(there.what)) {
             return path + ": " + here.what + " -> " + there.what;
         }
-        return times.differ(here, there) && !FURNITURE.contains(path) ? path + ": other time of modification" : "";
+        return times.differ(here, there) && !FURNITURE.contains(path)
+                ? path + ": modified " + time(here) + " -> " + time(there)
+                : "";
     }
 }

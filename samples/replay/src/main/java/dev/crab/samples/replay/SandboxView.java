@@ -2,6 +2,7 @@ package dev.crab.samples.replay;
 
 import dev.crab.runtime.os.Cgroup;
 import dev.crab.runtime.os.ProcFs;
+import dev.crab.runtime.os.RootedTree;
 import dev.crab.samples.replay.SandboxState.Entry;
 import dev.crab.samples.replay.SandboxState.Task;
 import java.io.IOException;
@@ -35,20 +36,17 @@ import org.jspecify.annotations.Nullable;
  * the sandbox is dead. Not thread-safe.
  */
 final class SandboxView {
+    /** Of a directory that hides the image's of the same path. */
+    private static final String OPAQUE = "trusted.overlay.opaque";
+
     private record Digested(String inode, String digest) {}
 
     private final Supplier<Cgroup> groups;
-    private final boolean untouched;
     private final Map<String, Digested> digests = new HashMap<>();
 
-    /**
-     * That of the sandbox whose processes are in the control group.
-     *
-     * @param untouched whether directories count that are in the writable layer, and yet are, with what is in them, as in the image
-     */
-    SandboxView(Supplier<Cgroup> groups, boolean untouched) {
+    /** That of the sandbox whose processes are in the control group. */
+    SandboxView(Supplier<Cgroup> groups) {
         this.groups = groups;
-        this.untouched = untouched;
     }
 
     /** The sandbox's control group. */
@@ -110,16 +108,17 @@ final class SandboxView {
         }
     }
 
-    /** What of the writable layer counts, by path. */
+    /** What of the writable layer counts, by path: not directories that are, with what is in them, as in the image. */
     SortedMap<String, Entry> files(OverlayLayers layers) throws IOException {
         SortedMap<String, Entry> files = files(layers.upper());
-        if (!untouched) {
-            removeUntouched(files, layers);
+        try (RootedTree upper = RootedTree.open(layers.upper())) {
+            removeUntouched(files, layers, upper);
         }
         return files;
     }
 
-    private void removeUntouched(SortedMap<String, Entry> files, OverlayLayers layers) throws IOException {
+    private void removeUntouched(SortedMap<String, Entry> files, OverlayLayers layers, RootedTree upper)
+            throws IOException {
         // From the end: a directory comes before what is in it.
         for (String path : List.copyOf(files.keySet()).stream()
                 .filter(path -> !path.isEmpty())
@@ -133,7 +132,8 @@ final class SandboxView {
                     && Files.isDirectory(below, LinkOption.NOFOLLOW_LINKS)
                     && entry(below)
                             .what()
-                            .equals(Objects.requireNonNull(files.get(path)).what())) {
+                            .equals(Objects.requireNonNull(files.get(path)).what())
+                    && upper.attributes("/" + path, OPAQUE::equals).isEmpty()) {
                 files.remove(path);
             }
         }

@@ -48,6 +48,9 @@ final class Summary {
         node.put(
                 "comparedByProbe",
                 crashes.stream().filter(crash -> !crash.moved().isEmpty()).count());
+        node.put(
+                "directoryTimes",
+                crashes.stream().filter(crash -> !crash.directories().isEmpty()).count());
         for (CrashKind kind : CrashKind.values()) {
             List<Crash> of =
                     crashes.stream().filter(crash -> crash.kind() == kind).toList();

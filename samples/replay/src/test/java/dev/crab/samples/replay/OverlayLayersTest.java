@@ -29,22 +29,26 @@ class OverlayLayersTest {
     }
 
     @Test
-    void directoriesInWhichNothingWasChanged_countOnlyWhereWanted() throws Exception {
-        for (String name : List.of("upper/tmp", "upper/srv/a", "upper/new", "lower/tmp", "lower/srv/a")) {
+    void directoriesInWhichNothingWasChanged_doNotCount_butOneThatHidesTheImages() throws Exception {
+        for (String name : List.of(
+                "upper/tmp", "upper/srv/a", "upper/new", "upper/hidden", "lower/tmp", "lower/srv/a", "lower/hidden")) {
             Files.createDirectories(directory.resolve(name));
         }
         Files.writeString(directory.resolve("upper/srv/file"), "changed");
         OverlayLayers layers = new OverlayLayers(directory.resolve("upper"), List.of(directory.resolve("lower")));
 
-        assertThat(view(false).files(layers)).containsOnlyKeys("", "new", "srv", "srv/file");
-        assertThat(view(true).files(layers)).containsOnlyKeys("", "new", "srv", "srv/a", "srv/file", "tmp");
-    }
+        Process hide = new ProcessBuilder(
+                        "python3",
+                        "-c",
+                        "import os, sys; os.setxattr(sys.argv[1], 'trusted.overlay.opaque', b'y')",
+                        directory.resolve("upper/hidden").toString())
+                .inheritIO()
+                .start();
+        assertThat(hide.waitFor()).isZero();
 
-    private static SandboxView view(boolean untouched) {
-        return new SandboxView(
-                () -> {
-                    throw new AssertionError("asks for processes");
-                },
-                untouched);
+        SandboxView view = new SandboxView(() -> {
+            throw new AssertionError("asks for processes");
+        });
+        assertThat(view.files(layers)).containsOnlyKeys("", "hidden", "new", "srv", "srv/file");
     }
 }

@@ -83,6 +83,7 @@ class ReportPageTest {
                     List.of("</script>"),
                     List.of(),
                     List.of(),
+                    List.of(),
                     "",
                     false,
                     300,
