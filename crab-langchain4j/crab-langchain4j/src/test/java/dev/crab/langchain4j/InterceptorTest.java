@@ -337,15 +337,19 @@ class InterceptorTest {
         assertThat(Crab.sandbox(SESSION).exec("cat log").out()).isEqualTo("A\n");
     }
 
-    @Test
-    void modelFailure_isTheCallersAndTheSameCallGoesOn() {
-        script.calls(null, call("c1", "append", "line", "A"));
+    private void modelFailsBehind(String toolCall) {
         script.server()
                 .stubFor(com.github.tomakehurst.wiremock.client.WireMock.post("/v1/chat/completions")
                         .atPriority(1)
                         .withRequestBody(com.github.tomakehurst.wiremock.client.WireMock.matchingJsonPath(
-                                "$.messages[?(@.tool_call_id == 'c1')]"))
+                                "$.messages[?(@.tool_call_id == '" + toolCall + "')]"))
                         .willReturn(com.github.tomakehurst.wiremock.client.WireMock.serverError()));
+    }
+
+    @Test
+    void modelFailure_isTheCallersAndTheSameCallGoesOn() {
+        script.calls(null, call("c1", "append", "line", "A"));
+        modelFailsBehind("c1");
         Agent agent = agent().build();
         assertThatThrownBy(() -> agent.work("go")).isInstanceOf(RuntimeException.class);
         script.server().resetAll();
@@ -385,12 +389,7 @@ class InterceptorTest {
     @Test
     void modelFailureInARun_isTheCallersAndTheSameCallGoesOn() {
         script.calls(null, call("c1", "append", "line", "A"));
-        script.server()
-                .stubFor(com.github.tomakehurst.wiremock.client.WireMock.post("/v1/chat/completions")
-                        .atPriority(1)
-                        .withRequestBody(com.github.tomakehurst.wiremock.client.WireMock.matchingJsonPath(
-                                "$.messages[?(@.tool_call_id == 'c1')]"))
-                        .willReturn(com.github.tomakehurst.wiremock.client.WireMock.serverError()));
+        modelFailsBehind("c1");
         Agent agent = agent().build();
         try (CrabSession run = Crab.run(SESSION)) {
             assertThatThrownBy(() -> agent.work("go")).isInstanceOf(RuntimeException.class);
