@@ -1,24 +1,18 @@
 package dev.crab.samples.bench;
 
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.langchain4j.Crab;
 import dev.crab.langchain4j.CrabOptions;
 import dev.crab.langchain4j.CrabSession;
 import dev.crab.runtime.CrabConfig;
 import dev.crab.runtime.CrabRuntime;
-import dev.crab.runtime.os.OwnFiles;
-import dev.crab.runtime.store.FileJournal;
-import dev.crab.runtime.store.JournalRecord;
+import dev.crab.runtime.fault.FaultPoints;
 import dev.langchain4j.agent.tool.Tool;
 import dev.langchain4j.model.chat.ChatModel;
 import dev.langchain4j.service.AiServices;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import java.util.List;
 import java.util.Locale;
-import java.util.Set;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -29,14 +23,10 @@ import picocli.CommandLine.Option;
         description = {
             "AI services with Crab on and off, turn about, against a server that answers like a model: what Crab adds to each LLM call.",
             "",
-            "Nothing crashes and no tool uses the sandbox. What flushing the journal costs on this disk is shown beside it: how many flushes",
-            "an LLM call waits for, and how long each takes.",
+            "Nothing crashes and no tool uses the sandbox. What of it the agent waits until records of the journal are on the disk is shown apart.",
             ""
         })
 final class OverheadBench extends Measurement {
-    /** Kinds of journal records that somebody waits for; a commit is made durable while the model answers. */
-    private static final Set<String> WAITED_FOR = Set.of("start", "response", "result", "result-begun", "end");
-
     @Option(
             names = "--latency",
             paramLabel = "MS",
@@ -63,27 +53,68 @@ final class OverheadBench extends Measurement {
         }
     }
 
+    /** What a thread waits until records that it appended are on the disk: from their being written until they are noted as durable. */
+    private static final class FlushClock implements FaultPoints.Handler {
+        private final Thread agent = Thread.currentThread();
+        private long began;
+        private long waited;
+        private long flushes;
+
+        @Override
+        public void reached(String name, int times) {
+            if (Thread.currentThread() != agent) {
+                return;
+            }
+            if (name.equals("journal.written")) {
+                began = System.nanoTime();
+            } else if (name.equals("journal.noted")) {
+                waited += System.nanoTime() - began;
+                flushes++;
+            }
+        }
+    }
+
     /** One agent that runs with Crab and without. */
-    private record Pair(Agent off, Agent on, int calls, Series plain, Series protectedOne, Series added) {
-        Pair(String name, Agent off, Agent on, int calls) {
-            this(
-                    off,
-                    on,
-                    calls,
-                    new Series(name + ", Crab off: an LLM call"),
-                    new Series(name + ", Crab on: an LLM call"),
-                    new Series("  added to each"));
+    private static final class Pair {
+        private final String name;
+        private final Agent off;
+        private final Agent on;
+        private final int calls;
+        private final FlushClock clock;
+        private final Series plain;
+        private final Series protectedOne;
+        private final Series added = new Series("  added to each");
+        private final Series flushed = new Series("    of that, until records are on the disk");
+        private final Series rest = new Series("    all else");
+        private long flushes;
+        private int runs;
+
+        Pair(String name, Agent off, Agent on, int calls, FlushClock clock) {
+            this.name = name;
+            this.off = off;
+            this.on = on;
+            this.calls = calls;
+            this.clock = clock;
+            this.plain = new Series(name + ", Crab off: an LLM call");
+            this.protectedOne = new Series(name + ", Crab on: an LLM call");
         }
 
         void run(int number, boolean counts) {
+            final long waited = clock.waited;
+            final long before = clock.flushes;
             // Each goes first in half of the runs.
             long first = number % 2 == 0 ? time(off, number) : time(on, number);
             long second = number % 2 == 0 ? time(on, number) : time(off, number);
             long without = number % 2 == 0 ? first : second;
             long with = number % 2 == 0 ? second : first;
-            Measurement.add(plain, without / calls, counts);
-            Measurement.add(protectedOne, with / calls, counts);
-            Measurement.add(added, (with - without) / calls, counts);
+            long onDisk = clock.waited - waited;
+            add(plain, without / calls, counts);
+            add(protectedOne, with / calls, counts);
+            add(added, (with - without) / calls, counts);
+            add(flushed, onDisk / calls, counts);
+            add(rest, (with - without - onDisk) / calls, counts);
+            flushes += clock.flushes - before;
+            runs++;
         }
 
         private static long time(Agent agent, int number) {
@@ -91,84 +122,54 @@ final class OverheadBench extends Measurement {
             agent.work("task " + number);
             return System.nanoTime() - start;
         }
+
+        void report(Report report) {
+            report.add(plain, protectedOne, added, flushed, rest);
+            report.note(String.format(
+                    Locale.ROOT,
+                    "%s: of %.2f ms added to an LLM call at the median, waiting for %.1f flushes is %.2f ms, and all else %.2f ms",
+                    name,
+                    added.median(),
+                    flushes / (double) (runs * calls),
+                    flushed.median(),
+                    rest.median()));
+        }
     }
 
     @Override
     Report measure(CrabRuntime runtime, int count) {
         String session = sessionName("overhead");
-        Path journals = runtime.config().data().resolve(session + ".flush");
+        FlushClock clock = new FlushClock();
         try (ModelStub stub = new ModelStub(latency, calls)) {
-            Files.createDirectories(journals);
             Crab.configure(
                     CrabOptions.builder().set(CrabConfig.ENABLED, "false").build());
             Agent agentOff = agent(stub.model());
             Agent chatOff = chat(stub.model());
             Crab.close();
             Crab.configure(CrabOptions.builder().build());
-            try (CrabSession scope = Crab.session(session);
-                    FileJournal journal = FileJournal.open(journals)) {
+            try (CrabSession scope = Crab.session(session)) {
                 scope.sandbox().exec("true");
-                Pair agent = new Pair("agent with tools", agentOff, agent(stub.model()), calls);
-                Pair chat = new Pair("chat", chatOff, chat(stub.model()), 1);
-                Series flush = new Series("a flush of the journal");
-                long before = waitedFor(runtime, session);
-                for (int i = -warmUp; i < count; i++) {
-                    agent.run(i, i >= 0);
-                    add(flush, flush(journal), i >= 0);
-                    progress("run", i + 1 + warmUp, 2 * (count + warmUp));
+                FaultPoints.handler(clock);
+                List<Pair> pairs = List.of(
+                        new Pair("agent with tools", agentOff, agent(stub.model()), calls, clock),
+                        new Pair("chat", chatOff, chat(stub.model()), 1, clock));
+                int done = 0;
+                for (Pair pair : pairs) {
+                    for (int i = -warmUp; i < count; i++) {
+                        pair.run(i, i >= 0);
+                        progress("run", ++done, pairs.size() * (count + warmUp));
+                    }
                 }
-                long middle = waitedFor(runtime, session);
-                for (int i = -warmUp; i < count; i++) {
-                    chat.run(i, i >= 0);
-                    add(flush, flush(journal), i >= 0);
-                    progress("run", count + i + 1 + 2 * warmUp, 2 * (count + warmUp));
-                }
-                long after = waitedFor(runtime, session);
-                int runs = count + warmUp;
-                return report(
-                        agent,
-                        (middle - before) / (double) (runs * calls),
-                        chat,
-                        (after - middle) / (double) runs,
-                        flush);
+                Report report = new Report("Overhead of Crab, model answers in " + latency + " ms", Machine.describe());
+                pairs.forEach(pair -> pair.report(report));
+                return report;
             } finally {
+                FaultPoints.handler(null);
                 Crab.close();
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
-        } finally {
-            removeJournals(journals);
         }
-    }
-
-    private static void removeJournals(Path journals) {
-        try {
-            OwnFiles.remove(journals);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
-    private Report report(Pair agent, double agentFlushes, Pair chat, double chatFlushes, Series flush) {
-        Report report = new Report("Overhead of Crab, model answers in " + latency + " ms", Machine.describe());
-        report.add(agent.plain, agent.protectedOne, agent.added);
-        report.add(chat.plain, chat.protectedOne, chat.added);
-        report.add(flush);
-        report.note(note("agent with tools", agent.added, agentFlushes, flush));
-        report.note(note("chat", chat.added, chatFlushes, flush));
-        return report;
-    }
-
-    private static String note(String name, Series added, double flushes, Series flush) {
-        double flushed = flushes * flush.median();
-        return String.format(
-                Locale.ROOT,
-                "%s: of %.2f ms added to an LLM call at the median, %.1f flushes are %.2f ms, and all else %.2f ms",
-                name,
-                added.median(),
-                flushes,
-                flushed,
-                added.median() - flushed);
     }
 
     private static Agent agent(ChatModel model) {
@@ -180,20 +181,5 @@ final class OverheadBench extends Measurement {
 
     private static Agent chat(ChatModel model) {
         return AiServices.builder(Agent.class).chatModel(model).build();
-    }
-
-    private static long waitedFor(CrabRuntime runtime, String session) {
-        return runtime.archive(session).records().stream()
-                .map(JournalRecord::kind)
-                .filter(WAITED_FOR::contains)
-                .count();
-    }
-
-    /** As long as a response's record. */
-    private static long flush(FileJournal journal) {
-        ObjectNode body = JsonNodeFactory.instance.objectNode().put("text", "x".repeat(600));
-        long start = System.nanoTime();
-        journal.append("flush", body);
-        return System.nanoTime() - start;
     }
 }
