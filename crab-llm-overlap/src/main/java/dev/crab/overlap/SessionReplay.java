@@ -397,22 +397,30 @@ public final class SessionReplay {
         }
         RecordedInvocation before = found == null ? newest.get(memory) : null;
         RecordedInvocation leftBehind = before != null && !before.ended && !before.active ? before : null;
+        int taken = place;
+        Runnable giveBack = scope == null ? () -> {} : () -> scope.giveBack(call, taken);
         boolean resumed = found != null;
         if (found == null) {
             ObjectNode body = node().put("key", key).put("call", call).put("memory", memory);
             if (scope != null) {
                 body.put("scope", scope.id());
             }
-            body.set(
-                    "details",
-                    details.apply(Optional.ofNullable(leftBehind).map(old -> InvocationReplay.history(this, old))));
-            append(RecordKinds.START, body);
+            boolean begun = false;
+            try {
+                body.set(
+                        "details",
+                        details.apply(Optional.ofNullable(leftBehind).map(old -> InvocationReplay.history(this, old))));
+                append(RecordKinds.START, body);
+                begun = true;
+            } finally {
+                if (!begun) {
+                    giveBack.run();
+                }
+            }
             found = invocations.get(key);
         }
         RecordedInvocation invocation = Objects.requireNonNull(found);
         invocation.active = true;
-        int taken = place;
-        Runnable giveBack = scope == null ? () -> {} : () -> scope.giveBack(call, taken);
         return new InvocationReplay(this, invocation, resumed, leftBehind, giveBack);
     }
 

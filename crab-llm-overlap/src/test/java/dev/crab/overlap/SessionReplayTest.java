@@ -1,6 +1,7 @@
 package dev.crab.overlap;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.file.Path;
@@ -296,6 +297,24 @@ class SessionReplayTest {
         InvocationReplay third = turns.replay().begin("call", "memory", run, SessionReplay.node());
         assertThat(third.isResumed()).isFalse();
         assertThat(third.key()).isNotIn(first.key(), beside.key());
+    }
+
+    @Test
+    void invocationThatCouldNotBegin_leavesItsPlaceInTheRun() {
+        ReplayScope run = ReplayScope.run(turns.replay().currentRun());
+        assertThatThrownBy(() -> turns.replay().begin("call", "memory", run, leftBehind -> {
+                    throw new IllegalStateException("the test's");
+                }))
+                .isInstanceOf(IllegalStateException.class);
+        InvocationReplay second = turns.replay().begin("call", "memory", run, SessionReplay.node());
+        second.release();
+
+        crashAndReopen();
+        ReplayScope again = ReplayScope.run(turns.replay().currentRun());
+        assertThat(turns.replay()
+                        .begin("call", "memory", again, SessionReplay.node())
+                        .key())
+                .isEqualTo(second.key());
     }
 
     @Test
