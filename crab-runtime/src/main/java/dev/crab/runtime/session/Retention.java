@@ -33,10 +33,10 @@ final class Retention {
     private final Snapshotter snapshots;
     private final int keep;
 
+    /** Set without waiting for a deletion: a commit only adds to it, and whoever takes something away has a {@link Hold}. */
+    private volatile Keeping keeping = new Keeping(Set.of(), Set.of(), 0);
+
     // Guarded by this, which is held while something is deleted.
-    private Set<Long> counting = Set.of();
-    private Set<Long> pinned = Set.of();
-    private long newest;
     private int holds;
     private boolean due;
 
@@ -47,12 +47,20 @@ final class Retention {
     }
 
     /** From now on these are the turns that count, and the labels that they have. */
-    synchronized void counts(Timeline timeline, Set<Long> labelled) {
+    void counts(Timeline timeline, Set<Long> labelled) {
         Commit last = timeline.last();
-        newest = last == null ? 0 : last.generation();
-        counting = timeline.generations();
-        pinned = timeline.generations(labelled);
+        keeping = new Keeping(
+                timeline.generations(), timeline.generations(labelled), last == null ? 0 : last.generation());
     }
+
+    /**
+     * What is to be kept.
+     *
+     * @param counting generations that turns count by
+     * @param pinned those of them that stay in any case
+     * @param newest of them; 0 if there is none
+     */
+    private record Keeping(Set<Long> counting, Set<Long> pinned, long newest) {}
 
     /** Keeps {@link #dropOld} from deleting what counts until it is closed; waits for one that is at it. */
     interface Hold extends AutoCloseable {
@@ -87,7 +95,7 @@ final class Retention {
      */
     synchronized void sweepUncommitted(Timeline timeline) {
         counts(timeline, Set.of());
-        long committed = newest;
+        long committed = keeping.newest();
         List<String> deleted = new ArrayList<>();
         List<Manifest> kept = committed();
         if (kept == null) {
@@ -111,6 +119,7 @@ final class Retention {
     /** Null if one of them cannot be read. */
     private @Nullable List<Manifest> committed() {
         List<Manifest> manifests = new ArrayList<>();
+        Set<Long> counting = keeping.counting();
         for (long generation : store.manifests().generations()) {
             if (counting.contains(generation)) {
                 try {
@@ -136,10 +145,11 @@ final class Retention {
             due = true;
             return;
         }
+        Keeping keeps = keeping;
         List<Long> generations = store.manifests().generations().stream()
-                .filter(generation -> generation <= newest)
+                .filter(generation -> generation <= keeps.newest())
                 .toList();
-        List<Long> kept = kept(generations, counting, keep, pinned);
+        List<Long> kept = kept(generations, keeps.counting(), keep, keeps.pinned());
         if (generations.size() == kept.size()) {
             return;
         }
@@ -165,7 +175,7 @@ final class Retention {
         }
         if (byName) {
             long oldest = kept.get(Math.max(0, kept.size() - keep));
-            deleteByName(generation -> generation < oldest && !pinned.contains(generation), needed);
+            deleteByName(generation -> generation < oldest && !keeps.pinned().contains(generation), needed);
         }
     }
 
@@ -191,6 +201,7 @@ final class Retention {
      * @throws CrabException if a manifest that is kept cannot be read: it cannot be told what it needs, so nothing is removed
      */
     synchronized void dropVoid(long committed, long highest) {
+        Set<Long> counting = keeping.counting();
         List<Manifest> kept = store.manifests().generations().stream()
                 .filter(counting::contains)
                 .map(store.manifests()::read)
