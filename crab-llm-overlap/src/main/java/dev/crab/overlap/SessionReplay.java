@@ -30,6 +30,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A response is served if nothing that it answers was produced after it; where tools had to run again, it is served only if the
  * request is the same to the byte.
+ *
+ * <p>Longer than most classes here because everything that one lock guards stands in one place.
  */
 public final class SessionReplay {
     /** Field of a commit's position: the sequence number up to which results are part of the commit. */

@@ -38,6 +38,8 @@ import org.slf4j.LoggerFactory;
 /**
  * One call of an AI service's method that a session protects. LLM calls come one after the other; tools of one response may run side by
  * side.
+ *
+ * <p>Longer than most classes here because all ways into and out of a call, which exclude one another, stand side by side.
  */
 final class ProtectedInvocation {
     private static final Logger LOG = LoggerFactory.getLogger(ProtectedInvocation.class);

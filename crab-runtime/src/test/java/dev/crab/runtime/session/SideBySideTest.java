@@ -22,7 +22,6 @@ class SideBySideTest {
                 },
                 () -> {
                     failing.await();
-                    Thread.sleep(50);
                     return "slow";
                 });
         assertThatThrownBy(() -> SideBySide.all(work, undone::add)).isInstanceOf(AssertionError.class);
