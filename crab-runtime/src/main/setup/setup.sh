@@ -109,24 +109,38 @@ setup_browser() {
 }
 
 setup_kernel() {
-    setup_criu_cache
+    setup_run_directory
     setup_cgroup
     setup_loop
 }
 
 # CRIU probes the kernel at every start unless it may keep what it found in its run directory, and it does so only on
-# tmpfs: probing costs as much as dumping a small tree.
-setup_criu_cache() {
+# tmpfs: probing costs as much as dumping a small tree. The dumps have a tmpfs of their own: they may take more than was
+# expected, and where they are must not be where every sandbox's files, or the host's, need room. Two of them may come here
+# at once, and one that mounted over the other's would hide what lies there.
+setup_run_directory() {
+    local above
+
+    above=$(dirname -- "$CRAB_RUN")
     if ! (umask 077 && mkdir -p -- "$CRAB_RUN"); then
-        fail IO_FAILED "$CRAB_RUN cannot be made" "mkdir was refused" "make /run writable"
+        fail IO_FAILED "$CRAB_RUN cannot be made" "mkdir was refused" "make $above writable"
     fi
-    if [[ $(stat -f -c %T "$CRAB_RUN") != tmpfs ]]; then
-        # The size is a bound, not a reservation: small dumps and some files of each running sandbox lie here, too.
-        mount -t tmpfs -o mode=700,size=256m,nosuid,nodev,noexec crab "$CRAB_RUN" ||
+    (
+        flock 9
+        [[ $(stat -f -c %T "$CRAB_RUN") == tmpfs ]] || mount_memory "$CRAB_RUN" ||
             say "note: no tmpfs on $CRAB_RUN; CRIU probes the kernel at every start, which makes captures slower"
-    fi
+        if ! mountpoint -q "$CRAB_RUN/dumps"; then
+            (umask 077 && mkdir -p -- "$CRAB_RUN/dumps") && mount_memory "$CRAB_RUN/dumps" ||
+                say "note: no tmpfs on $CRAB_RUN/dumps; dumps go to the disk, which makes captures slower"
+        fi
+    ) 9<"$above"
     # CRIU makes this file exclusively, so that one left by a killed CRIU would keep it from ever caching again.
     find "$CRAB_RUN" -maxdepth 1 -name criu.kdat.tmp -mmin +1 -delete
+}
+
+# The size is a bound, not a reservation.
+mount_memory() {
+    mount -t tmpfs -o mode=700,size=256m,nosuid,nodev,noexec crab "$1"
 }
 
 # The sandboxes' limits and the inspector go by the unified hierarchy. A pure v2 host has it; so has a hybrid one under

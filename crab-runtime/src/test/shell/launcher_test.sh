@@ -215,6 +215,26 @@ setup_makes_the_data_directory_private() {
     [[ $(stat -c %a "$SCRATCH/private/setup.log") == 600 ]] || give_up "mode of the log"
 }
 
+# In a mount namespace, so that the host's own stays as it is.
+dumps_have_a_tmpfs_of_their_own_and_setup_mounts_it_once() {
+    local above=$SCRATCH/run-above
+
+    mkdir "$above"
+    export -f load_launcher
+    # shellcheck disable=SC2016 # meant for the shell within
+    ROOT=$ROOT SETUP=$SETUP SCRATCH=$SCRATCH CRAB_RUN=$above/crab unshare --mount bash -euc '
+        load_launcher "$SCRATCH/run-data"
+        setup_run_directory
+        : >"$CRAB_RUN/dumps/one"
+        setup_run_directory
+        stat -f -c %T "$CRAB_RUN" "$CRAB_RUN/dumps"
+        stat -c %a "$CRAB_RUN" "$CRAB_RUN/dumps"
+        stat -c %d "$CRAB_RUN" "$CRAB_RUN/dumps" | sort -u | wc -l
+        ls "$CRAB_RUN/dumps"
+        grep -c " $CRAB_RUN" /proc/mounts' >"$SCRATCH/out" 2>"$SCRATCH/err" || give_up "$(<"$SCRATCH/err")"
+    [[ $(tr '\n' ' ' <"$SCRATCH/out") == "tmpfs tmpfs 700 700 2 one 2 " ]] || give_up "$(<"$SCRATCH/out")"
+}
+
 failed_step_shows_its_own_last_lines_and_the_cure() {
     step_that_fails() { seq 1 40 && echo "the reason" && return 3; }
     status=0
@@ -740,7 +760,7 @@ for test in help_lists_every_command version_is_that_of_the_build help_of_a_comm
     user_whom_sudo_does_not_make_root_does_not_loop setup_with_nothing_to_do_is_quick_and_quiet \
     setup_refuses_a_data_directory_that_is_a_file setup_refuses_a_read_only_data_directory \
     setup_refuses_a_full_data_directory setup_makes_the_data_directory_private \
-    failed_step_shows_its_own_last_lines_and_the_cure interrupted_step_leaves_no_process \
+    dumps_have_a_tmpfs_of_their_own_and_setup_mounts_it_once failed_step_shows_its_own_last_lines_and_the_cure interrupted_step_leaves_no_process \
     selftest_fails_for_a_program_that_only_fails selftest_fails_for_a_program_that_only_succeeds \
     selftest_fails_when_the_restore_is_refused selftest_fails_when_the_second_cycle_is_refused \
     selftest_fails_when_an_older_state_is_restored \

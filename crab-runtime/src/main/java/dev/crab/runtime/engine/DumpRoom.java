@@ -22,8 +22,14 @@ final class DumpRoom implements AutoCloseable {
     /** A dump is in memory only if it is expected to take at most this: 64 MiB. */
     static final long IN_MEMORY = 64L << 20;
 
-    /** Where small images go if it is a tmpfs; on most hosts all of {@code /run} is one, elsewhere {@code ./crab setup} mounts one. */
-    static final Path MEMORY = Path.of("/run/crab");
+    /**
+     * Where small images go if it is a tmpfs with nothing else in it; {@code ./crab setup} mounts one. A dump may take more than was
+     * expected (deleted files and shared memory go along), and what shares its room would fail with it: on most hosts all of {@code /run}
+     * is one tmpfs, with the files of every running sandbox.
+     */
+    static final Path MEMORY = Path.of("/run/crab/dumps");
+
+    private static final String DEVICE = "unix:dev";
 
     private static final Logger LOG = LoggerFactory.getLogger(DumpRoom.class);
 
@@ -45,7 +51,7 @@ final class DumpRoom implements AutoCloseable {
 
     DumpRoom(Path disk, Path memory) {
         this.disk = Place.at(disk);
-        this.memory = isTmpfs(memory) ? inMemory(memory.resolve("dumps")) : null;
+        this.memory = isTmpfsOfItsOwn(memory) ? inMemory(memory) : null;
     }
 
     /** Null if it cannot be used (read-only, full): the disk does as well, and takes longer. */
@@ -58,10 +64,11 @@ final class DumpRoom implements AutoCloseable {
         }
     }
 
-    private static boolean isTmpfs(Path directory) {
+    private static boolean isTmpfsOfItsOwn(Path directory) {
         try {
             return Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
-                    && Files.getFileStore(directory).type().equals("tmpfs");
+                    && Files.getFileStore(directory).type().equals("tmpfs")
+                    && !Files.getAttribute(directory, DEVICE).equals(Files.getAttribute(directory.resolve(".."), DEVICE));
         } catch (IOException e) {
             LOG.debug("images go to the disk: what {} lies on cannot be told", directory, e);
             return false;

@@ -2,6 +2,7 @@ package dev.crab.runtime.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.crab.runtime.store.SmallDisk;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
@@ -15,45 +16,53 @@ class DumpRoomTest {
     @TempDir
     private Path disk;
 
+    private SmallDisk tmpfs;
     private Path memory;
 
     @BeforeEach
     void make() throws Exception {
-        memory = Files.createTempDirectory(Path.of("/dev/shm"), "crab-room-");
+        tmpfs = SmallDisk.tmpfs(disk.resolve("memory"), 16 << 10);
+        memory = tmpfs.root();
     }
 
     @AfterEach
     void remove() throws Exception {
-        Files.deleteIfExists(memory.resolve("dumps"));
-        Files.delete(memory);
+        tmpfs.close();
     }
 
     @Test
     void smallDumps_goIntoMemory_largeOnesAndSecondAttemptsToTheDisk() {
         try (DumpRoom room = new DumpRoom(disk.resolve("work"), memory)) {
             assertThat(room.forDump("s", MEGABYTE, false)).startsWith(memory).isEmptyDirectory();
-            assertThat(room.forDump("s", MEGABYTE, true)).startsWith(disk).isEmptyDirectory();
-            assertThat(room.forDump("s", DumpRoom.IN_MEMORY + 1, false)).startsWith(disk);
-            assertThat(room.forRestore()).startsWith(disk);
+            assertThat(room.forDump("s", MEGABYTE, true)).startsWith(disk.resolve("work")).isEmptyDirectory();
+            assertThat(room.forDump("s", DumpRoom.IN_MEMORY + 1, false)).startsWith(disk.resolve("work"));
+            assertThat(room.forRestore()).startsWith(disk.resolve("work"));
         }
     }
 
     @Test
     void tmpfsThatCannotBeUsed_isPassedOver() throws Exception {
-        Path obstacle = Files.createFile(memory.resolve("dumps")); // where a directory has to be
-        try (DumpRoom room = new DumpRoom(disk.resolve("work"), memory)) {
-            assertThat(room.forDump("s", MEGABYTE, false)).startsWith(disk);
-        } finally {
-            Files.delete(obstacle);
+        tmpfs.readOnly();
+        assertThatDumpsGoToTheDisk();
+    }
+
+    @Test
+    void tmpfsWithOtherThingsInIt_isPassedOver() throws Exception {
+        memory = Files.createDirectory(memory.resolve("dumps"));
+        assertThatDumpsGoToTheDisk();
+    }
+
+    private void assertThatDumpsGoToTheDisk() {
+        Path work = disk.resolve("work");
+        try (DumpRoom room = new DumpRoom(work, memory)) {
+            assertThat(room.forDump("s", MEGABYTE, false)).startsWith(work);
         }
     }
 
     @Test
     void withoutATmpfs_allDumpsGoToTheDisk() {
-        Path elsewhere = disk.resolve("missing");
-        try (DumpRoom room = new DumpRoom(disk.resolve("work"), elsewhere)) {
-            assertThat(room.forDump("s", MEGABYTE, false)).startsWith(disk);
-        }
-        assertThat(elsewhere).doesNotExist();
+        memory = disk.resolve("missing");
+        assertThatDumpsGoToTheDisk();
+        assertThat(memory).doesNotExist();
     }
 }
