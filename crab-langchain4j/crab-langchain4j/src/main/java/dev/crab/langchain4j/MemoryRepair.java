@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.overlap.InvocationReplay.History;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.memory.ChatMemory;
 import java.util.ArrayList;
 import java.util.List;
@@ -51,5 +52,19 @@ final class MemoryRepair {
             messages.subList(whole, messages.size()).clear();
         }
         set(memory, messages);
+    }
+
+    /** Takes away a last turn whose tool calls do not all have results: providers refuse them. The rest stays as it is. */
+    static void cut(ChatMemory memory) {
+        List<ChatMessage> messages = memory.messages();
+        int end = messages.size();
+        while (end > 0 && messages.get(end - 1) instanceof ToolExecutionResultMessage) {
+            end--;
+        }
+        if (end > 0
+                && messages.get(end - 1) instanceof AiMessage said
+                && said.toolExecutionRequests().size() > messages.size() - end) {
+            set(memory, List.copyOf(messages.subList(0, end - 1)));
+        }
     }
 }

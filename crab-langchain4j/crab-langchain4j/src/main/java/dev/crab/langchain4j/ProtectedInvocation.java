@@ -45,6 +45,7 @@ final class ProtectedInvocation {
     private static final Logger LOG = LoggerFactory.getLogger(ProtectedInvocation.class);
     private static final String PROMPT = "prompt";
     private static final String MEMORY = "memory";
+    private static final String SHARED = "shared";
 
     private final SessionEntry entry;
     private final TurnCoordinator turns;
@@ -100,16 +101,26 @@ final class ProtectedInvocation {
         entry.putBack();
         TurnCoordinator turns = entry.open().turns();
         SessionReplay session = turns.replay();
+        boolean shared = memory != null && call.hasLastingMemory() && entry.isShared(call.memory(), memory);
         InvocationReplay replay = session.begin(call.digest(), call.memory(), scope, leftBehind -> {
             ObjectNode details = node().put("method", call.method());
             if (memory != null) {
                 // What is recorded is what is in order: a call that is taken up begins with it.
                 if (call.hasLastingMemory()) {
                     session.putBack(call.memory())
-                            .ifPresent(before -> MemoryRepair.set(memory, MessageCodec.messages(before.path(MEMORY))));
-                    leftBehind.ifPresent(history -> MemoryRepair.leaveBehind(memory, history));
+                            .ifPresent(before -> putBack(entry, call, memory, before, shared || isShared(before)));
+                    leftBehind.ifPresent(history -> {
+                        if (shared || isShared(history.details())) {
+                            MemoryRepair.cut(memory);
+                        } else {
+                            MemoryRepair.leaveBehind(memory, history);
+                        }
+                    });
                 }
                 details.set(MEMORY, MessageCodec.messages(memory.messages()));
+                if (shared) {
+                    details.put(SHARED, true);
+                }
             }
             return details;
         });
@@ -120,6 +131,23 @@ final class ProtectedInvocation {
             LOG.info("Session {} takes up {}", entry.id(), call.method());
         }
         return new ProtectedInvocation(entry, turns, replay, memory, onOver);
+    }
+
+    private static boolean isShared(ObjectNode details) {
+        return details.path(SHARED).asBoolean();
+    }
+
+    private static void putBack(
+            SessionEntry entry, InvocationCall call, ChatMemory memory, ObjectNode before, boolean shared) {
+        if (shared) {
+            throw CrabException.of(
+                    ErrorCode.STATE_INVALID,
+                    call.method() + " cannot go on behind the rollback of session " + entry.id(),
+                    "chat memories that differ are all known as " + call.memory()
+                            + ", and nothing tells which of them has to go back",
+                    "give the AI services memory ids, or a session each");
+        }
+        MemoryRepair.set(memory, MessageCodec.messages(before.path(MEMORY)));
     }
 
     @Nullable

@@ -8,6 +8,7 @@ import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.sandbox.Sandbox;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.SandboxSession;
+import dev.langchain4j.memory.ChatMemory;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.function.Function;
@@ -28,6 +29,7 @@ final class SessionEntry {
     private @Nullable OpenSession open;
     private SandboxSession.@Nullable Recovery told;
     private final Set<RunningTool> running = new HashSet<>();
+    private final SharedMemories memories = new SharedMemories();
     private volatile boolean tainted;
 
     SessionEntry(String id, SandboxSpec spec, SessionHub hub) {
@@ -73,6 +75,11 @@ final class SessionEntry {
 
     boolean isNamed() {
         return named;
+    }
+
+    /** Whether several chat memories of this session go by that identity: see {@link SharedMemories}. */
+    boolean isShared(String identity, ChatMemory memory) {
+        return memories.isShared(id, identity, memory);
     }
 
     Sandbox handle() {
