@@ -82,9 +82,7 @@ class SharedMemoriesTest {
     }
 
     private static void knowsNothingOf(String task, ChatMemory memory) {
-        assertThat(memory.messages())
-                .extracting(ChatMessage::toString)
-                .noneMatch(message -> message.contains(task));
+        assertThat(memory.messages()).extracting(ChatMessage::toString).noneMatch(message -> message.contains(task));
     }
 
     /** The second call of the one stops behind its tool, since the model has no answer for it. */
@@ -130,8 +128,16 @@ class SharedMemoriesTest {
     @Test
     void memoryThatIsLeftAlone_losesATurnThatHasNotAllItsResults() {
         AiMessage asks = AiMessage.from(
-                ToolExecutionRequest.builder().id("1").name("one").arguments("{}").build(),
-                ToolExecutionRequest.builder().id("2").name("two").arguments("{}").build());
+                ToolExecutionRequest.builder()
+                        .id("1")
+                        .name("one")
+                        .arguments("{}")
+                        .build(),
+                ToolExecutionRequest.builder()
+                        .id("2")
+                        .name("two")
+                        .arguments("{}")
+                        .build());
         plans.add(UserMessage.from("go"));
         plans.add(asks);
         plans.add(ToolExecutionResultMessage.from("1", "one", "done"));

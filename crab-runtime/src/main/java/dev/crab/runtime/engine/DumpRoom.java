@@ -68,7 +68,8 @@ final class DumpRoom implements AutoCloseable {
         try {
             return Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
                     && Files.getFileStore(directory).type().equals("tmpfs")
-                    && !Files.getAttribute(directory, DEVICE).equals(Files.getAttribute(directory.resolve(".."), DEVICE));
+                    && !Files.getAttribute(directory, DEVICE)
+                            .equals(Files.getAttribute(directory.resolve(".."), DEVICE));
         } catch (IOException e) {
             LOG.debug("images go to the disk: what {} lies on cannot be told", directory, e);
             return false;

@@ -20,6 +20,9 @@ final class RuncPlace implements SandboxFactory.Place {
     private static final long SERVES_WITHIN_NANOS = 10_000_000_000L;
     private static final int RUNC_SECONDS = 30;
 
+    /** With less than this free where a sandbox's run-time files lie, it is for that that it does not start: 64 KiB. */
+    private static final long ROOM = 64 << 10;
+
     /** Until the sandbox serves, so many tasks more may be in it: whoever builds it, and a sandbox may have been saved at its limit. */
     static final int BUILDERS = 32;
 
@@ -189,10 +192,27 @@ final class RuncPlace implements SandboxFactory.Place {
 
     private CrabException startFailed(String why, @org.jspecify.annotations.Nullable Throwable cause) {
         String what = "sandbox " + id + " could not be started";
+        ErrorCode code = ErrorCode.SANDBOX_START_FAILED;
+        String said = why;
         String cure = "see whether the image has what it needs, and run the doctor";
+        if (isFull()) {
+            // runc of Debian 12 does not say so: the reason is missing from its message.
+            code = ErrorCode.DISK_FULL;
+            said = "the file system of " + files.directory() + " is full: " + why;
+            cure = "free space on it, then run again: what was committed is kept";
+        }
         return cause == null
-                ? CrabException.of(ErrorCode.SANDBOX_START_FAILED, what, why, cure)
-                : CrabException.of(ErrorCode.SANDBOX_START_FAILED, what, why, cure, cause);
+                ? CrabException.of(code, what, said, cure)
+                : CrabException.of(code, what, said, cure, cause);
+    }
+
+    private boolean isFull() {
+        try {
+            Path where = Files.exists(files.runcState()) ? files.runcState() : files.directory();
+            return Files.getFileStore(where).getUsableSpace() < ROOM;
+        } catch (IOException e) {
+            return false; // then that is not what can be told
+        }
     }
 
     @Override

@@ -34,7 +34,9 @@ class DumpRoomTest {
     void smallDumps_goIntoMemory_largeOnesAndSecondAttemptsToTheDisk() {
         try (DumpRoom room = new DumpRoom(disk.resolve("work"), memory)) {
             assertThat(room.forDump("s", MEGABYTE, false)).startsWith(memory).isEmptyDirectory();
-            assertThat(room.forDump("s", MEGABYTE, true)).startsWith(disk.resolve("work")).isEmptyDirectory();
+            assertThat(room.forDump("s", MEGABYTE, true))
+                    .startsWith(disk.resolve("work"))
+                    .isEmptyDirectory();
             assertThat(room.forDump("s", DumpRoom.IN_MEMORY + 1, false)).startsWith(disk.resolve("work"));
             assertThat(room.forRestore()).startsWith(disk.resolve("work"));
         }

@@ -10,6 +10,7 @@ import dev.crab.runtime.os.Mounts;
 import dev.crab.runtime.os.ProcFs;
 import dev.crab.runtime.os.Processes;
 import dev.crab.runtime.snapshot.Volume;
+import dev.crab.runtime.store.SmallDisk;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -323,6 +324,22 @@ class RuncSandboxFactoryTest {
 
         assertThat(everywhere(id)).isEmpty();
         assertThat(RunFiles.of(fixture.data(), id).directory()).doesNotExist();
+    }
+
+    @Test
+    void noRoomForWhatRuncWrites_isSaid_andNothingIsLeft() throws Exception {
+        String id = SandboxFixture.newId();
+        RunFiles files = RunFiles.of(fixture.data(), id);
+        SandboxFactory.Place place = fixture.prepare(id, SandboxFixture.spec(), fixture.volume(id));
+        try (SmallDisk full = SmallDisk.tmpfs(files.runcState(), 4)) {
+            fails(ErrorCode.DISK_FULL, place::start);
+            assertThat(full.root()).isEmptyDirectory();
+        }
+
+        place.close();
+
+        assertThat(everywhere(id)).isEmpty();
+        assertThat(files.directory()).doesNotExist();
     }
 
     @Test
