@@ -91,7 +91,7 @@ setup_packages() {
         "the distribution's archive has none under a name that setup knows" "install clang and run ./crab setup again"
 }
 
-# Only for `crab prove inspector`, which makes file systems of every type that it tests.
+# Only for `crab test` and `crab prove`, which make file systems of every type that they test.
 setup_file_systems() {
     local makers=()
 
