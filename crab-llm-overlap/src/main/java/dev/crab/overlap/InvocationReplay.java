@@ -209,6 +209,14 @@ public final class InvocationReplay {
     }
 
     /**
+     * What systems outside may know a tool call by: the same whenever it runs again, and no other call's in this or any other session.
+     * Durable on return.
+     */
+    public String idempotencyKey(String toolKey) {
+        return session.idempotencyKey(toolKey);
+    }
+
+    /**
      * Asks the journal about a tool call of the current response.
      *
      * @param callId the identifier the model gave the call; may be null and need not be unique

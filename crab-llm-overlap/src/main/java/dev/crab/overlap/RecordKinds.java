@@ -21,6 +21,9 @@ final class RecordKinds {
     /** Reports that no other record carried. */
     static final String REPORT = "turn-report";
 
+    /** What tells this session from every other one, made anew for each that was ever made. */
+    static final String IDENTITY = "identity";
+
     /** A model wants to go back, and what it is told then: counts if the rollback is the next record. */
     static final String NOTE = "note";
 

@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.UUID;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -37,7 +38,9 @@ public final class SessionReplay {
     /** Field of a commit's position: the sequence number up to which results are part of the commit. */
     static final String WATERMARK = "watermark";
 
+    private final String session;
     private final Journal journal;
+    private @Nullable String identity;
     private final Map<String, RecordedInvocation> invocations = new LinkedHashMap<>();
 
     /** The newest of each chat memory. */
@@ -66,13 +69,14 @@ public final class SessionReplay {
     private long last = -1;
     private long epoch;
 
-    private SessionReplay(Journal journal) {
+    private SessionReplay(String session, Journal journal) {
+        this.session = session;
         this.journal = journal;
     }
 
     /** Reads a session's journal and marks there what the restore undid. */
     static SessionReplay open(SandboxSession session) {
-        SessionReplay replay = new SessionReplay(session.journal());
+        SessionReplay replay = new SessionReplay(session.id(), session.journal());
         List<JournalRecord> recovered = session.journal().recovered();
         recovered.forEach(replay::apply);
         recovered.forEach(replay.reports::reportOf);
@@ -88,7 +92,7 @@ public final class SessionReplay {
 
     /** What a journal says that is only looked at. */
     static SessionReplay of(List<JournalRecord> records) {
-        SessionReplay replay = new SessionReplay(new Journal() {
+        SessionReplay replay = new SessionReplay("", new Journal() {
             @Override
             public List<JournalRecord> recovered() {
                 return records;
@@ -153,6 +157,12 @@ public final class SessionReplay {
                 if (invocation != null) {
                     invocation.ended = true;
                     invocation.endedAt = record.sequence();
+                }
+            }
+            case RecordKinds.IDENTITY -> {
+                // The parent's is in a branch's journal, too.
+                if (body.path("session").asText().equals(session)) {
+                    identity = body.path("identity").asText();
                 }
             }
             case RecordKinds.NOTE -> wish = record;
@@ -457,6 +467,19 @@ public final class SessionReplay {
     /** Bodies of the servable results of one response's tools, in the order in which they were recorded. */
     synchronized List<ObjectNode> resultsOf(String key, long response) {
         return tools.resultsOf(key, response);
+    }
+
+    /**
+     * Of a tool's call, for systems outside: its key alone may be that of a call in another session, of a branch for instance, or of one
+     * that was deleted and made again.
+     */
+    synchronized String idempotencyKey(String toolKey) {
+        String own = identity;
+        if (own == null) {
+            own = UUID.randomUUID().toString();
+            append(RecordKinds.IDENTITY, node().put("session", session).put("identity", own));
+        }
+        return Digest.of(own, toolKey);
     }
 
     synchronized boolean wasBegun(String toolKey) {

@@ -16,7 +16,9 @@ import dev.crab.runtime.session.TurnOutcome;
 import dev.crab.runtime.store.FileJournal;
 import dev.crab.runtime.store.Journal;
 import dev.crab.runtime.store.JournalRecord;
+import java.io.IOException;
 import java.lang.reflect.Proxy;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,6 +37,7 @@ final class JournalSession implements SandboxSession {
     volatile Effect effect = Effect.FILES;
 
     private final Path directory;
+    private final String id;
     private final FileJournal journal;
     private final Recovery recovery;
     private @Nullable Commit last;
@@ -47,7 +50,21 @@ final class JournalSession implements SandboxSession {
 
     /** Back at that turn, because later ones did not come back. */
     JournalSession(Path directory, long newest) {
+        this(directory, newest, "test");
+    }
+
+    /** A session of another name with all that a journal holds, as a branch has it. */
+    static JournalSession branch(Path parent, Path directory, String name) throws IOException {
+        Files.createDirectory(directory);
+        try (FileJournal journal = FileJournal.open(directory)) {
+            FileJournal.read(parent).forEach(entry -> journal.append(entry.kind(), entry.body()));
+        }
+        return new JournalSession(directory, Long.MAX_VALUE, name);
+    }
+
+    private JournalSession(Path directory, long newest, String id) {
         this.directory = directory;
+        this.id = id;
         journal = FileJournal.open(directory);
         TreeMap<Long, Commit> commits = new TreeMap<>();
         for (JournalRecord entry : journal.recovered()) {
@@ -72,7 +89,7 @@ final class JournalSession implements SandboxSession {
 
     @Override
     public String id() {
-        return "test";
+        return id;
     }
 
     @Override

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -57,6 +59,35 @@ class SessionReplayTest {
         invocation.finished(answer.toolKey(), tool, effect, false, text(result));
         turns.toolEnded();
         return answer.toolKey();
+    }
+
+    @Test
+    void idempotencyKey_isTheSameAfterACrash_andAnotherInEverySession(@TempDir Path other) throws Exception {
+        String key = turns.replay().idempotencyKey("tool");
+        assertThat(turns.replay().idempotencyKey("tool")).isEqualTo(key);
+        assertThat(turns.replay().idempotencyKey("another")).isNotEqualTo(key);
+        crashAndReopen();
+        assertThat(turns.replay().idempotencyKey("tool")).isEqualTo(key);
+
+        JournalSession second = new JournalSession(other);
+        try (TurnCoordinator ofSecond = TurnCoordinator.builder(second).build()) {
+            assertThat(ofSecond.replay().idempotencyKey("tool")).isNotEqualTo(key);
+        } finally {
+            second.close();
+        }
+    }
+
+    @Test
+    void idempotencyKey_ofABranch_isAnother_andOfOneThatIsMadeAgainToo() throws Exception {
+        String key = turns.replay().idempotencyKey("tool");
+        List<String> branches = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            try (JournalSession branch = JournalSession.branch(directory, directory.resolve("branch-" + i), "branch");
+                    TurnCoordinator ofBranch = TurnCoordinator.builder(branch).build()) {
+                branches.add(ofBranch.replay().idempotencyKey("tool"));
+            }
+        }
+        assertThat(branches).doesNotHaveDuplicates().doesNotContain(key);
     }
 
     @Test

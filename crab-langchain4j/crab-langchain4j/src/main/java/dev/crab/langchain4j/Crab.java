@@ -183,12 +183,15 @@ public final class Crab {
     }
 
     /**
-     * The key of the tool call that this thread is in: the same whenever the call runs again after a crash, another for every other call.
-     * For tools whose effect lies outside and can be made idempotent by a key. Empty outside a protected tool.
+     * The key of the tool call that this thread is in: the same whenever the call runs again after a crash, another for every other call,
+     * of other sessions and branches too. For tools whose effect lies outside and can be made idempotent by a key. Empty outside a protected
+     * tool.
+     *
+     * @throws CrabException DISK_FULL, IO_FAILED; a session's first key is made durable
      */
     public static Optional<String> idempotencyKey() {
         RunningTool tool = RunningTool.current();
-        return tool == null ? Optional.empty() : Optional.ofNullable(tool.key());
+        return tool == null ? Optional.empty() : Optional.ofNullable(tool.idempotencyKey());
     }
 
     /**

@@ -67,6 +67,12 @@ final class RunningTool {
         return key;
     }
 
+    /** What systems outside may know this call by; null outside a session. */
+    @Nullable
+    String idempotencyKey() {
+        return invocation == null || key == null ? null : invocation.replay().idempotencyKey(key);
+    }
+
     @Nullable
     ReplayScope scope() {
         return scope;

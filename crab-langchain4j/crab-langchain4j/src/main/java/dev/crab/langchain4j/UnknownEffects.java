@@ -44,7 +44,7 @@ final class UnknownEffects {
                 ToolEffect.EXTERNAL,
                 key,
                 hub.config().parkAfter(),
-                () -> decide(handler, request, key));
+                () -> decide(handler, request, replay.idempotencyKey(key)));
         if (decision instanceof UnknownEffectHandler.Decision.Retry) {
             return Optional.empty();
         }

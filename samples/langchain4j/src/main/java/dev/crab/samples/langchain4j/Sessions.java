@@ -1,5 +1,6 @@
 package dev.crab.samples.langchain4j;
 
+import dev.crab.overlap.Digest;
 import dev.crab.runtime.CrabRuntime;
 import dev.crab.runtime.session.SessionArchive;
 import dev.crab.runtime.store.JournalRecord;
@@ -42,7 +43,10 @@ final class Sessions implements AutoCloseable {
                 .toList();
     }
 
-    /** Keys of the tool calls that must not run again: their results are recorded, and outside or part of a commit. */
+    /**
+     * Idempotency keys of the tool calls that must not run again: their results are recorded, and outside or part of a commit. Every tool
+     * here asks for its key, so a session with a result has an identity.
+     */
     synchronized Set<String> settled(String name, int sessions) {
         Set<String> settled = new HashSet<>();
         for (String one : names(runtime(), name, sessions)) {
@@ -51,11 +55,16 @@ final class Sessions implements AutoCloseable {
             for (SessionArchive.CommittedTurn turn : archive.turns()) {
                 watermark = turn.commit().position().path("watermark").asLong(-1);
             }
+            String identity = archive.records().stream()
+                    .filter(entry -> entry.kind().equals("identity"))
+                    .map(entry -> entry.body().path("identity").asText())
+                    .findFirst()
+                    .orElse("");
             for (JournalRecord entry : archive.records()) {
                 boolean stands = entry.sequence() <= watermark
                         || entry.body().path("external").asBoolean();
                 if (entry.kind().equals("result") && stands) {
-                    settled.add(entry.body().path("tool").asText());
+                    settled.add(Digest.of(identity, entry.body().path("tool").asText()));
                 }
             }
         }
