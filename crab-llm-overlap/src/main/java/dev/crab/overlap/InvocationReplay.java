@@ -241,6 +241,39 @@ public final class InvocationReplay {
         }
     }
 
+    /** What became of a response that led to nothing. */
+    public enum Rejection {
+        /** It stays, and is served again: there is none, or on its strength something was done outside the sandbox. */
+        NONE,
+        /** The model is asked anew. */
+        RESPONSE,
+        /** So it is, and what tools did in the sandbox on its strength has to be undone by the caller. */
+        RESPONSE_WITH_RESULTS
+    }
+
+    /**
+     * The caller could do nothing with the response that this invocation is at: served again, it would fail again, and for ever. Durable on
+     * return. No tool of it may be running.
+     *
+     * @param notBegun whether a tool that was about to do something outside, and has no result, is known not to have done it
+     */
+    public Rejection reject(boolean notBegun) {
+        synchronized (session) {
+            JournalRecord known = recorded.responses.get(index);
+            if (session.epoch() != epoch || known == null || known.sequence() != response) {
+                return Rejection.NONE;
+            }
+            if (session.actedOutside(recorded.key, response, notBegun)) {
+                return Rejection.NONE;
+            }
+            boolean hasResults = !session.resultsOf(recorded.key, response).isEmpty();
+            session.append(
+                    RecordKinds.REJECTED,
+                    SessionReplay.node().put("key", recorded.key).put("index", index));
+            return hasResults ? Rejection.RESPONSE_WITH_RESULTS : Rejection.RESPONSE;
+        }
+    }
+
     /** The session does not go back in between. */
     private JournalRecord append(String kind, ObjectNode body) {
         synchronized (session) {

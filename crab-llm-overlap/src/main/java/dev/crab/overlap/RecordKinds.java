@@ -8,6 +8,8 @@ final class RecordKinds {
     static final String START = "start";
     /** An LLM response. */
     static final String RESPONSE = "response";
+    /** A response that came to nothing: it is not served again. */
+    static final String REJECTED = "rejected";
     /** A tool with an external effect is about to run. */
     static final String BEGUN = "result-begun";
     /** A tool has ended. */

@@ -150,6 +150,15 @@ public final class SessionReplay {
                     invocation.response(record);
                 }
             }
+            case RecordKinds.REJECTED -> {
+                RecordedInvocation invocation = invocations.get(body.path("key").asText());
+                if (invocation != null) {
+                    invocation
+                            .responses
+                            .tailMap(body.path("index").asInt(), true)
+                            .clear();
+                }
+            }
             case RecordKinds.BEGUN -> tools.begun(record);
             case RecordKinds.RESULT -> telling.result(tools.result(record));
             case RecordKinds.END -> {
@@ -480,6 +489,11 @@ public final class SessionReplay {
             append(RecordKinds.IDENTITY, node().put("session", session).put("identity", own));
         }
         return Digest.of(own, toolKey);
+    }
+
+    /** Whether tools that the response asked for did something outside, or may have. */
+    synchronized boolean actedOutside(String key, long response, boolean endedOnly) {
+        return tools.actedOutside(key, response, endedOnly);
     }
 
     synchronized boolean wasBegun(String toolKey) {

@@ -106,6 +106,18 @@ final class ToolRecords {
                 .toList();
     }
 
+    /**
+     * Whether tools of that response with an external effect have run.
+     *
+     * @param endedOnly whether those do not count that have no result
+     */
+    boolean actedOutside(String invocation, long response, boolean endedOnly) {
+        return begun.entrySet().stream()
+                .anyMatch(entry -> entry.getValue().sequence() > response
+                        && entry.getValue().body().path("key").asText().equals(invocation)
+                        && (!endedOnly || results.containsKey(entry.getKey())));
+    }
+
     boolean wasBegun(String toolKey) {
         return begun.containsKey(toolKey);
     }

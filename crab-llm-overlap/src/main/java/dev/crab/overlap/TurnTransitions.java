@@ -71,15 +71,21 @@ final class TurnTransitions {
     /**
      * The state after the event.
      *
-     * @throws CrabException INTERNAL if the event must not happen in that state
+     * @throws CrabException STATE_INVALID if the session is closed; INTERNAL if the event must not happen in that state
      */
     static TurnState next(TurnState state, TurnEvent event) {
         return TABLE.next(state, event)
-                .orElseThrow(() -> CrabException.of(
-                        ErrorCode.INTERNAL,
-                        "the turn cannot go on",
-                        event + " must not happen while the session is " + state,
-                        state == CLOSED ? "open the session again" : "report this"));
+                .orElseThrow(() -> state == CLOSED
+                        ? CrabException.of(
+                                ErrorCode.STATE_INVALID,
+                                "the turn cannot go on",
+                                "its session was closed meanwhile",
+                                "open the session again: the same call, made again, goes on where it stands")
+                        : CrabException.of(
+                                ErrorCode.INTERNAL,
+                                "the turn cannot go on",
+                                event + " must not happen while the session is " + state,
+                                "report this"));
     }
 
     /** The table as a mermaid state diagram. */

@@ -42,7 +42,8 @@ class TurnTransitionsTest {
                     try {
                         next.add(TurnTransitions.next(state, event));
                     } catch (CrabException refused) {
-                        assertThat(refused.code()).isEqualTo(ErrorCode.INTERNAL);
+                        assertThat(refused.code())
+                                .isEqualTo(state == TurnState.CLOSED ? ErrorCode.STATE_INVALID : ErrorCode.INTERNAL);
                     }
                 }
             }

@@ -8,30 +8,33 @@ import dev.crab.runtime.session.SessionArchive.CommittedTurn;
 import dev.crab.runtime.session.TurnInfo;
 import dev.crab.runtime.store.Manifest;
 import dev.crab.runtime.store.ProcessEntry;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Parameters;
 
 @Command(
         name = "show",
-        description = "Shows a session: its turns, and the processes of its newest checkpoint.",
+        description =
+                "Shows a session: its turns, which of them it can go back to (KEPT), and the processes of its newest checkpoint.",
         mixinStandardHelpOptions = true)
 final class ShowCommand extends Report {
     @Parameters(paramLabel = "SESSION", description = "The session's name.")
     @SuppressWarnings("NullAway.Init") // set by picocli
     private String session;
 
-    private Map<Long, String> labels = Map.of();
+    private Map<Long, TurnInfo> turns = Map.of();
 
     @Override
     public Integer call() {
         try (CrabRuntime runtime = runtime()) {
             SessionArchive archive = runtime.archive(session);
-            labels = labels(runtime);
+            turns = SessionArchive.turns(runtime.data(), session).stream()
+                    .collect(Collectors.toMap(TurnInfo::number, turn -> turn));
             Manifest manifest = archive.newestManifest(runtime.data());
             if (json()) {
                 out().println(Json.text(document(archive, manifest)));
@@ -42,14 +45,15 @@ final class ShowCommand extends Report {
         return CrabCli.DONE;
     }
 
-    private Map<Long, String> labels(CrabRuntime runtime) {
-        Map<Long, String> found = new HashMap<>();
-        for (TurnInfo turn : SessionArchive.turns(runtime.data(), session)) {
-            if (turn.label() != null) {
-                found.put(turn.number(), turn.label());
-            }
-        }
-        return found;
+    /** Whether the session can go back to it. */
+    private boolean isKept(CommittedTurn turn) {
+        TurnInfo info = turns.get(turn.commit().turn());
+        return info != null && info.kept();
+    }
+
+    private @Nullable String label(CommittedTurn turn) {
+        TurnInfo info = turns.get(turn.commit().turn());
+        return info == null ? null : info.label();
     }
 
     private ObjectNode document(SessionArchive archive, @Nullable Manifest manifest) {
@@ -71,8 +75,9 @@ final class ShowCommand extends Report {
                     .put("bytes", turn.bytes())
                     .put("captureNanos", turn.captureNanos())
                     .put("freezeNanos", turn.freezeNanos())
-                    .put("atMillis", turn.atMillis());
-            String label = labels.get(turn.commit().turn());
+                    .put("atMillis", turn.atMillis())
+                    .put("kept", isKept(turn));
+            String label = label(turn);
             if (label != null) {
                 entry.put("label", label);
             }
@@ -102,7 +107,7 @@ final class ShowCommand extends Report {
     }
 
     private void print(SessionArchive archive, @Nullable Manifest manifest) {
-        Table turns = new Table(
+        Table table = new Table(
                 "TURN",
                 "EFFECT",
                 "SAVED",
@@ -112,9 +117,10 @@ final class ShowCommand extends Report {
                 "KB",
                 "CAPTURE ms",
                 "FREEZE ms",
+                "KEPT",
                 "LABEL");
         for (CommittedTurn turn : archive.turns()) {
-            turns.row(
+            table.row(
                     turn.commit().turn(),
                     turn.commit().effect(),
                     turn.lost().isEmpty() ? turn.saved() : turn.saved() + ", UNPROTECTED",
@@ -124,9 +130,10 @@ final class ShowCommand extends Report {
                     turn.bytes() / 1000,
                     millis(turn.captureNanos()),
                     millis(turn.freezeNanos()),
-                    labels.getOrDefault(turn.commit().turn(), ""));
+                    isKept(turn) ? "yes" : "",
+                    Objects.requireNonNullElse(label(turn), ""));
         }
-        turns.print(out());
+        table.print(out());
         archive.origin()
                 .ifPresent(origin -> out().println("begun at turn " + origin.turn() + " of " + origin.session()));
         if (manifest == null) {

@@ -18,8 +18,9 @@ import org.jspecify.annotations.Nullable;
  * Runs a program and starts it again after a crash, with a growing pause and up to a limit. An agent's program goes on from its last
  * committed turn when it is started again, so all that is needed after a crash is this.
  *
- * <p>A crash is an exit status other than 0, or the end by a signal. A program that ended by itself with status 0, and one that was told
- * to end by {@link #stop}, are not started again. The program's input and output are this process's own.
+ * <p>A crash is an exit status other than 0, or the end by a signal. A program that ended by itself with status 0, or with {@value
+ * #HOPELESS}, which says that a restart mends nothing, and one that was told to end by {@link #stop}, are not started again. The program's
+ * input and output are this process's own.
  *
  * <p>{@link #run} is called once, by one thread; {@link #stop} by any, for instance by a shutdown hook: so that SIGTERM and SIGINT reach
  * the program, and it has time to commit its turn.
@@ -38,6 +39,9 @@ public final class Supervisor {
             return status == 0 && !stopped;
         }
     }
+
+    /** Exit status of a program that must not be started again: EX_CONFIG of sysexits.h. */
+    public static final int HOPELESS = 78;
 
     private static final Path SETPRIV = Path.of("/usr/bin/setpriv");
 
@@ -87,6 +91,10 @@ public final class Supervisor {
                 }
                 if (status == 0) {
                     return new Outcome(0, starts, false);
+                }
+                if (status == HOPELESS) {
+                    settings.log.accept(how(status) + ": what stopped it, no restart mends");
+                    return new Outcome(status, starts, false);
                 }
                 if (settings.clock.getAsLong() - began >= settings.steady.toNanos()) {
                     crashes = 0;

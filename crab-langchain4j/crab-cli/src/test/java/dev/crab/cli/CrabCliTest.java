@@ -161,10 +161,11 @@ class CrabCliTest {
     void show_tellsTurnsAndProcesses() {
         Answer text = crab("show", "one", here());
         assertThat(text.status()).isZero();
-        assertThat(text.out()).contains("PROCESSES_AND_FILES", "NOTHING", "sleep");
+        assertThat(text.out()).contains("PROCESSES_AND_FILES", "NOTHING", "sleep", "KEPT");
         JsonNode json = crab("show", "one", "--json", here()).json();
         assertThat(json.path("turns").size()).isEqualTo(2);
         assertThat(json.path("turns").path(0).path("saved").asText()).isEqualTo("PROCESSES_AND_FILES");
+        assertThat(json.path("turns").findValuesAsText("kept")).containsExactly("true", "true");
         assertThat(json.path("processes").findValuesAsText("comm")).contains("sleep");
     }
 

@@ -49,6 +49,13 @@ class SupervisorTest {
     }
 
     @Test
+    void programThatNoRestartMends_isNotStartedAgain() throws Exception {
+        Supervisor.Outcome outcome = shell("echo run >> runs; exit 78").build().run();
+        assertThat(outcome).isEqualTo(new Supervisor.Outcome(78, 1, false));
+        assertThat(directory.resolve("runs")).hasContent("run");
+    }
+
+    @Test
     void supervisorKilled_programIsToldToEnd() throws Exception {
         Process parent = new ProcessBuilder(
                         ProcessHandle.current().info().command().orElse("java"),

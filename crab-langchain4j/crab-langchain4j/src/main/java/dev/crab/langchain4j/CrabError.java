@@ -1,6 +1,8 @@
 package dev.crab.langchain4j;
 
 import dev.crab.runtime.error.CrabException;
+import java.util.Objects;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -9,6 +11,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class CrabError extends Error {
     private static final long serialVersionUID = 1L;
+
+    private static final int DEPTH = 50;
 
     private final CrabException refusal;
 
@@ -19,14 +23,13 @@ public final class CrabError extends Error {
 
     /** The one among a throwable and its causes: executors and frameworks wrap what they pass on. Null if there is none. */
     static @Nullable CrabError within(Throwable thrown) {
-        Throwable one = thrown;
-        for (int depth = 0; one != null && depth < 50; depth++) {
-            if (one instanceof CrabError error) {
-                return error;
-            }
-            one = one.getCause();
-        }
-        return null;
+        return (CrabError)
+                causes(thrown).filter(CrabError.class::isInstance).findFirst().orElse(null);
+    }
+
+    /** A throwable and its causes, the outermost first; of those that go in a circle, the first {@value #DEPTH}. */
+    static Stream<Throwable> causes(Throwable thrown) {
+        return Stream.iterate(thrown, Objects::nonNull, Throwable::getCause).limit(DEPTH);
     }
 
     /** What was refused, and why. */

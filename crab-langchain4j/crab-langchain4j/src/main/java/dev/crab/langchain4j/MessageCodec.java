@@ -1,6 +1,7 @@
 package dev.crab.langchain4j;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.exc.StreamConstraintsException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
@@ -29,7 +30,11 @@ import org.slf4j.LoggerFactory;
 /** LangChain4j's objects as JSON for the journal and back. Messages in LangChain4j's own form; digests over canonical JSON of it. */
 final class MessageCodec {
     private static final Logger LOG = LoggerFactory.getLogger(MessageCodec.class);
+    /** With the limits that LangChain4j's own reader has: what goes beyond could be recorded, and never be read again. */
     private static final ObjectMapper JSON = new ObjectMapper();
+
+    /** Levels of a tool's result object at most; a journal takes 1,000 in all. */
+    private static final int MAX_DEPTH = 900;
 
     private MessageCodec() {}
 
@@ -73,12 +78,32 @@ final class MessageCodec {
         Object object = result.result();
         if (object != null) {
             try {
-                json.set("object", JSON.valueToTree(object));
+                JsonNode tree = JSON.valueToTree(object);
+                if (isDeeper(tree, MAX_DEPTH)) {
+                    LOG.debug("The result object of tool {} is not kept: it is too deep", request.name());
+                } else {
+                    json.set("object", tree);
+                }
             } catch (IllegalArgumentException e) {
                 LOG.debug("The result object of tool {} is not kept: {}", request.name(), e.getMessage());
             }
         }
         return json;
+    }
+
+    private static boolean isDeeper(JsonNode node, int levels) {
+        if (!node.isContainerNode()) {
+            return false;
+        }
+        if (levels == 0) {
+            return true;
+        }
+        for (JsonNode child : node) {
+            if (isDeeper(child, levels - 1)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static String resultJson(ToolExecutionRequest request, ToolExecutionResult result) {
@@ -148,6 +173,13 @@ final class MessageCodec {
     private static JsonNode tree(String json) {
         try {
             return JSON.readTree(json);
+        } catch (StreamConstraintsException e) {
+            throw CrabException.of(
+                    ErrorCode.LIMIT_EXCEEDED,
+                    "a chat message cannot be recorded",
+                    e.getOriginalMessage(),
+                    "bound what a tool gives back, and what the model is told",
+                    e);
         } catch (JsonProcessingException e) {
             throw CrabException.of(
                     ErrorCode.INTERNAL,

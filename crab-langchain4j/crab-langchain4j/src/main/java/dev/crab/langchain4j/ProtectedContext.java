@@ -55,7 +55,7 @@ final class ProtectedContext extends AiServiceContext {
             ProtectedInvocation invocation =
                     invocations.remove(event.invocationContext().invocationId());
             if (invocation != null) {
-                guarded(invocation::failed);
+                guarded(() -> invocation.failed(event.error()));
             }
             // Tools that run side by side end in a future, which wraps even an Error.
             CrabError wrapped = event.error() instanceof CrabError ? null : CrabError.within(event.error());

@@ -62,6 +62,12 @@ final class ProtectedInvocation {
 
     private final PromptPin pin = new PromptPin();
     private final SelfRollback back;
+    /** A tool has failed by itself, and that ended the call: the response was as good as any. */
+    private volatile boolean toolFailed;
+
+    /** A tool was not called, since what the model gave it cannot be its arguments. */
+    private volatile boolean argumentsRefused;
+
     private final AtomicInteger issued = new AtomicInteger();
     private final AtomicInteger calls = new AtomicInteger();
 
@@ -400,6 +406,10 @@ final class ProtectedInvocation {
         } catch (CrabError e) {
             parks = isParked(e.refusal());
             throw e;
+        } catch (ToolFailures.OfTheTool e) {
+            toolFailed |= tool.isCalled();
+            argumentsRefused |= !tool.isCalled();
+            throw e;
         } finally {
             boolean elsewhere = (parks || effect == ToolEffect.EXTERNAL) && !tool.isSandboxUsed();
             entry.toolEnded(tool, !ran || recorded || elsewhere);
@@ -433,14 +443,48 @@ final class ProtectedInvocation {
 
     /** The call failed: the same call, made again, takes it up where it stands. */
     void failed() {
+        end(() -> {});
+    }
+
+    /** As {@link #failed()}; where it stands is before a response with which nothing could be done. */
+    void failed(Throwable error) {
+        end(() -> {
+            // An Error, Crab's own or the JVM's, says nothing about the response.
+            if (!toolFailed && CrabError.causes(error).noneMatch(Error.class::isInstance)) {
+                reject();
+            }
+        });
+    }
+
+    private void end(Runnable before) {
         if (!over.compareAndSet(false, true)) {
             return;
         }
         try {
-            replay.release();
-            turns.giveUp();
+            before.run();
         } finally {
-            onOver.run();
+            try {
+                replay.release();
+                turns.giveUp();
+            } finally {
+                onOver.run();
+            }
+        }
+    }
+
+    /**
+     * The response asks for a tool that does not exist or with arguments that are none, is not of the form that was asked for, or a guardrail
+     * lets it not through. While tools of it run, it is not known what it has led to.
+     */
+    private void reject() {
+        if (entry.isRunning(this)) {
+            return;
+        }
+        switch (replay.reject(argumentsRefused)) {
+            case NONE ->
+                LOG.warn("Session {}: what the model answered led to an error, and is served again", entry.id());
+            case RESPONSE -> LOG.debug("Session {}: the model will be asked anew", entry.id());
+            case RESPONSE_WITH_RESULTS -> entry.taint();
         }
     }
 

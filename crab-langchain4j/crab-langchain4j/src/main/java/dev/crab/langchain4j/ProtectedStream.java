@@ -97,7 +97,7 @@ final class ProtectedStream implements StreamingChatResponseHandler {
     @Override
     public void onError(Throwable error) {
         call.window().close();
-        invocation.failed();
+        invocation.failed(error);
         CrabError ours = CrabError.within(error);
         handler.onError(ours == null ? error : ours);
     }

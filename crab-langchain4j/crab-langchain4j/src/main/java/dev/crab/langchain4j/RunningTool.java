@@ -15,6 +15,7 @@ final class RunningTool {
     private final @Nullable ReplayScope scope;
     private final ToolEffect effect;
     private volatile boolean sandboxUsed;
+    private volatile boolean called = true;
     private boolean outOfTurn;
 
     private RunningTool(
@@ -65,6 +66,15 @@ final class RunningTool {
     @Nullable
     String key() {
         return key;
+    }
+
+    /** Its method was not called: what the model gave for arguments is none. */
+    void notCalled() {
+        called = false;
+    }
+
+    boolean isCalled() {
+        return called;
     }
 
     /** What systems outside may know this call by; null outside a session. */

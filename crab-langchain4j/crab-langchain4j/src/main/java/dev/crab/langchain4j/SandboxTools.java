@@ -10,6 +10,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.Collectors;
 
 /**
@@ -56,22 +57,22 @@ public final class SandboxTools {
     @SandboxEffect
     public synchronized String bash(@P("the command line") String command) {
         return bound(sandbox.shell("main")
-                .run(command, ExecRequest.of("bash").withTimeout(timeout))
+                .run(given(command, "command"), ExecRequest.of("bash").withTimeout(timeout))
                 .text());
     }
 
     @Tool(name = "read_file", value = "Returns the content of a text file.")
     @ReadOnlyEffect
     public String readFile(@P("absolute path of the file") String path) {
-        return bound(text(path));
+        return bound(text(given(path, "path")));
     }
 
     @Tool(name = "write_file", value = "Writes a text file, replacing what was there; makes missing directories.")
     @SandboxEffect
     public String writeFile(
             @P("absolute path of the file") String path, @P("the whole content of the file") String content) {
-        byte[] bytes = content.getBytes(StandardCharsets.UTF_8);
-        sandbox.writeFile(path, bytes);
+        byte[] bytes = given(content, "content").getBytes(StandardCharsets.UTF_8);
+        sandbox.writeFile(given(path, "path"), bytes);
         return "wrote " + bytes.length + " bytes to " + path;
     }
 
@@ -85,10 +86,11 @@ public final class SandboxTools {
             @P("absolute path of the file") String path,
             @P("the passage to replace, exactly as it stands in the file") String oldText,
             @P("what to put in its place") String newText) {
-        if (oldText.isEmpty()) {
+        given(newText, "newText");
+        if (given(oldText, "oldText").isEmpty()) {
             throw new IllegalArgumentException("the old text is empty; use write_file to make a file");
         }
-        String content = exactText(path);
+        String content = exactText(given(path, "path"));
         int first = content.indexOf(oldText);
         if (first < 0) {
             throw new IllegalArgumentException("the old text does not occur in " + path + "; read the file again");
@@ -105,10 +107,15 @@ public final class SandboxTools {
     @Tool(name = "list_files", value = "Lists a directory: one entry a line, directories end with /.")
     @ReadOnlyEffect
     public String listFiles(@P("absolute path of the directory") String path) {
-        List<FileEntry> entries = sandbox.listFiles(path);
+        List<FileEntry> entries = sandbox.listFiles(given(path, "path"));
         return entries.isEmpty()
                 ? "(empty)"
                 : bound(entries.stream().map(SandboxTools::line).collect(Collectors.joining("\n")));
+    }
+
+    /** What the model left out it is told by name. */
+    private static String given(String argument, String name) {
+        return Objects.requireNonNull(argument, () -> "the argument " + name + " is missing");
     }
 
     private static String line(FileEntry entry) {

@@ -138,6 +138,11 @@ final class SessionEntry {
         return running.stream().anyMatch(tool -> tool.invocation() != invocation);
     }
 
+    /** Whether tools of that call run. */
+    synchronized boolean isRunning(ProtectedInvocation invocation) {
+        return running.stream().anyMatch(tool -> tool.invocation() == invocation);
+    }
+
     /** The sandbox was changed by a thread that is none of a tool's: by any of those that run. */
     synchronized void sandboxUsedByAll() {
         running.forEach(RunningTool::sandboxUsed);

@@ -46,6 +46,7 @@ final class SessionHub implements AutoCloseable {
     private long resumed;
 
     SessionHub(CrabOptions options) {
+        Supervision.begin();
         this.options = options;
         this.config = CrabConfig.resolve(options.settings);
         this.schedulerSettings = SchedulerSettings.resolve(options.settings);

@@ -3,6 +3,7 @@ package dev.crab.langchain4j;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.exception.ToolArgumentsException;
 import dev.langchain4j.invocation.InvocationContext;
 import dev.langchain4j.service.tool.ToolExecutionResult;
 import dev.langchain4j.service.tool.ToolExecutor;
@@ -61,6 +62,13 @@ final class ToolFailures {
             public ToolExecutionResult executeWithContext(ToolExecutionRequest request, InvocationContext context) {
                 try {
                     return executor.executeWithContext(request, context);
+                } catch (ToolArgumentsException e) {
+                    // LangChain4j's error handler gets, and throws, what lies behind it.
+                    RunningTool tool = RunningTool.current();
+                    if (tool != null) {
+                        tool.notCalled();
+                    }
+                    throw e;
                 } catch (RuntimeException e) {
                     CrabError fatal = fatal(e);
                     if (fatal != null) {
@@ -74,13 +82,13 @@ final class ToolFailures {
 
     private static @Nullable CrabError fatal(Throwable thrown) {
         CrabError error = CrabError.within(thrown);
-        Throwable cause = thrown;
-        for (int depth = 0; error == null && cause != null && depth < 50; depth++) {
-            if (cause instanceof CrabException refusal && !OF_THE_TOOL.contains(refusal.code())) {
-                error = new CrabError(refusal);
-            }
-            cause = cause.getCause();
-        }
-        return error;
+        return error != null
+                ? error
+                : CrabError.causes(thrown)
+                        .filter(cause ->
+                                cause instanceof CrabException refusal && !OF_THE_TOOL.contains(refusal.code()))
+                        .map(refusal -> new CrabError((CrabException) refusal))
+                        .findFirst()
+                        .orElse(null);
     }
 }

@@ -23,7 +23,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Runs the agent's main class from the project's runtime class path in a JVM of its own, and starts it again after a crash, so that it goes
  * on from its last committed turn. SIGTERM and SIGINT reach that JVM, which commits what its open turn did so far and leaves; it is not
- * started again then. If Maven itself is killed (SIGKILL), that JVM gets SIGTERM.
+ * started again then; nor is one that ends with status 78, as it does when its {@code main} ends with a refusal of Crab's that no restart
+ * mends (a missing image, say). If Maven itself is killed (SIGKILL), that JVM gets SIGTERM.
  */
 @Mojo(name = "run", requiresDependencyResolution = ResolutionScope.RUNTIME)
 @Execute(phase = LifecyclePhase.PROCESS_CLASSES)
@@ -114,6 +115,7 @@ public final class RunMojo extends AbstractMojo {
     private List<String> command() throws MojoExecutionException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.add("-Dcrab.supervised=true");
         command.addAll(jvmArguments);
         command.addAll(words(commandLineJvmArguments));
         try {

@@ -3,7 +3,6 @@ package dev.crab.runtime.os;
 import com.sun.jna.LastErrorException;
 import com.sun.jna.Memory;
 import com.sun.jna.NativeLong;
-import com.sun.jna.Pointer;
 import com.sun.jna.ptr.IntByReference;
 import java.io.IOException;
 import java.time.Duration;
@@ -38,7 +37,8 @@ public final class ChildProcess {
     }
 
     /**
-     * Starts a program. It gets {@code /dev/null} as descriptors 0 to 2 and the given ones, and no other.
+     * Starts a program. It gets {@code /dev/null} as descriptors 0 to 2 and the given ones, and no other. It is in a session of its own, so
+     * that what ends a whole process group, such as Ctrl-C at a terminal, ends this process first, which has a turn to finish with it.
      *
      * @param argv the program's path and its arguments
      * @param environment {@code NAME=value} each; its whole environment
@@ -48,9 +48,12 @@ public final class ChildProcess {
     public static ChildProcess spawn(List<String> argv, List<String> environment, Map<Integer, NativeFd> descriptors)
             throws IOException {
         int end = 3 + descriptors.size();
-        try (Memory actions = LibC.fileActions()) {
+        try (Memory actions = LibC.fileActions();
+                Memory attributes = LibC.spawnAttributes()) {
+            check(argv, LibC.C.posix_spawnattr_init(attributes));
             check(argv, LibC.C.posix_spawn_file_actions_init(actions));
             try {
+                check(argv, LibC.C.posix_spawnattr_setflags(attributes, LibC.POSIX_SPAWN_SETSID));
                 for (int fd = 0; fd <= 2; fd++) {
                     check(argv, LibC.C.posix_spawn_file_actions_addopen(actions, fd, "/dev/null", LibC.O_RDWR, 0));
                 }
@@ -70,12 +73,13 @@ public final class ChildProcess {
                                 pid,
                                 argv.get(0),
                                 actions,
-                                Pointer.NULL,
+                                attributes,
                                 argv.toArray(String[]::new),
                                 environment.toArray(String[]::new)));
                 return new ChildProcess(pid.getValue());
             } finally {
                 LibC.C.posix_spawn_file_actions_destroy(actions);
+                LibC.C.posix_spawnattr_destroy(attributes);
             }
         }
     }

@@ -161,6 +161,20 @@ interface LibC extends Library {
 
     int posix_spawn_file_actions_addclosefrom_np(Pointer actions, int from);
 
+    int posix_spawnattr_init(Pointer attributes);
+
+    int posix_spawnattr_destroy(Pointer attributes);
+
+    int posix_spawnattr_setflags(Pointer attributes, short flags);
+
+    /** Flag of posix_spawn: the child begins a session of its own (glibc 2.26). */
+    short POSIX_SPAWN_SETSID = 0x80;
+
+    /** Bytes that hold a {@code posix_spawnattr_t} with room to spare (glibc: 336). */
+    static Memory spawnAttributes() {
+        return new Memory(1024);
+    }
+
     /** Bytes that hold a {@code posix_spawn_file_actions_t} with room to spare (glibc: 80). */
     static Memory fileActions() {
         return new Memory(256);

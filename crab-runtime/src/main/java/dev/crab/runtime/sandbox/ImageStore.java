@@ -46,7 +46,7 @@ final class ImageStore {
         if (image instanceof SandboxImage.Tarball tarball) {
             return usable(unpacked(tarball.path()), "give a tar archive of a root file system");
         }
-        String cure = "run ./crab setup, which builds it";
+        String cure = "run ./crab setup --data " + images.getParent() + ", which builds it";
         if (!Files.exists(images.resolve("debian.complete"))) {
             throw notFound(images.resolve("debian"), cure);
         }

@@ -6,7 +6,10 @@ import dev.crab.runtime.session.SessionRecords.Point;
 import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.store.Manifest;
 import dev.crab.runtime.store.ManifestStore;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
+import java.util.StringJoiner;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -49,10 +52,31 @@ record TurnTarget(
             throw CrabException.of(
                     ErrorCode.TURN_NOT_KEPT,
                     "session " + session + " cannot go to turn " + turn,
-                    "generation " + point.commit().generation() + ", which holds it, was deleted, as older ones are",
-                    "choose a newer turn; keep more generations (crab.keep-generations), or label the turns to come back to",
+                    "generation " + point.commit().generation()
+                            + ", which holds it, was deleted, as older ones are; kept are " + kept(timeline, manifests),
+                    "choose one of these; keep more generations (crab.keep-generations), or label the turns to come back to",
                     e);
         }
+    }
+
+    /** The turns that can be gone back to, as a person would name them: {@code 0, 3, 7 to 9}. */
+    private static String kept(Timeline timeline, ManifestStore manifests) {
+        Set<Long> generations = new HashSet<>(manifests.generations());
+        generations.add(0L); // the image as it came
+        StringJoiner kept = new StringJoiner(", ").add("0");
+        long from = 0;
+        for (long turn = 1; turn <= timeline.points().size() + 1; turn++) {
+            boolean is = turn <= timeline.points().size()
+                    && generations.contains(
+                            timeline.points().get((int) turn - 1).commit().generation());
+            if (is && from == 0) {
+                from = turn;
+            } else if (!is && from > 0) {
+                kept.add(from == turn - 1 ? Long.toString(from) : from + " to " + (turn - 1));
+                from = 0;
+            }
+        }
+        return kept.toString();
     }
 
     /** The generation that holds it; 0 for the image as it came. */

@@ -80,7 +80,11 @@ public record DataDirectory(Path root) {
         Object owner = Files.getAttribute(root, "unix:uid", LinkOption.NOFOLLOW_LINKS);
         Object self = Files.getAttribute(Path.of("/proc/self"), "unix:uid");
         if (!owner.equals(self)) {
-            throw unusable("it belongs to user " + owner + ", and this process runs as " + self, "chown it");
+            throw unusable(
+                    "it belongs to user " + owner + ", and this process runs as " + self,
+                    self.equals(0)
+                            ? "chown it to root, or set crab.data to another directory"
+                            : "run as user " + owner + ", or set crab.data to a directory of this user's own");
         }
         if (attributes.permissions().stream().anyMatch(DataDirectory::letsOthersWrite)) {
             throw unusable(

@@ -1,10 +1,8 @@
 package dev.crab.runtime.store;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.error.CrabException;
-import dev.crab.runtime.error.ErrorCode;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
@@ -54,20 +52,10 @@ final class JournalFormat {
         ObjectNode payload = StoreJson.MAPPER.createObjectNode();
         payload.put("kind", Names.kind(kind));
         payload.set("body", body);
-        byte[] bytes;
-        try {
-            bytes = StoreJson.MAPPER.writeValueAsBytes(payload);
-        } catch (JsonProcessingException e) {
-            throw CrabException.io("a journal record of kind " + kind + " cannot be written as JSON", e);
-        }
-        if (bytes.length > StoreJson.MAX_BYTES) {
-            throw CrabException.of(
-                    ErrorCode.LIMIT_EXCEEDED,
-                    "a journal record of kind " + kind + " cannot be appended",
-                    "it has " + bytes.length + " bytes, and at most " + StoreJson.MAX_BYTES + " are allowed",
-                    "bound what goes into one record, for instance a tool's output");
-        }
-        return bytes;
+        return StoreJson.write(
+                payload,
+                "a journal record of kind " + kind + " cannot be appended",
+                "bound what goes into one record, for instance a tool's output");
     }
 
     static byte[] frame(long sequence, long durable, byte[] payload) {

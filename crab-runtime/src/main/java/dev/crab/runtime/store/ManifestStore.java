@@ -144,14 +144,10 @@ public final class ManifestStore {
     private static byte[] encode(Manifest manifest) throws IOException {
         ObjectNode tree = StoreJson.MAPPER.valueToTree(manifest);
         tree.put("version", VERSION);
-        byte[] payload = StoreJson.MAPPER.writeValueAsBytes(tree);
-        if (payload.length > StoreJson.MAX_BYTES) {
-            throw CrabException.of(
-                    ErrorCode.LIMIT_EXCEEDED,
-                    "the manifest of generation " + manifest.generation() + " cannot be written",
-                    "it would have " + payload.length + " bytes",
-                    "run fewer processes in the sandbox, or carry less in its attributes");
-        }
+        byte[] payload = StoreJson.write(
+                tree,
+                "the manifest of generation " + manifest.generation() + " cannot be written",
+                "run fewer processes in the sandbox, or carry less in its attributes");
         ByteArrayOutputStream out = new ByteArrayOutputStream(payload.length + ENVELOPE_LIMIT);
         String envelope = "{\"format\":\"crab-manifest\",\"version\":" + VERSION + ",\"length\":" + payload.length
                 + ",\"sha256\":\"" + Digests.sha256(payload) + "\",\"manifest\":";

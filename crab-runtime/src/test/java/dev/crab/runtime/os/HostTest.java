@@ -11,6 +11,7 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -51,6 +52,22 @@ class HostTest {
         Mounts.unmount(directory.resolve("never-was"));
 
         assertThat(Mounts.list()).noneSatisfy(mount -> assertThat(mount.point()).isEqualTo(point));
+    }
+
+    /** Ctrl-C at a terminal ends a group of processes; a CRIU in it would take the turn along that is being saved. */
+    @Test
+    void child_isInASessionOfItsOwn() throws Exception {
+        ChildProcess child = ChildProcess.spawn(List.of("/bin/sleep", "1000"), List.of(), Map.of());
+        try {
+            // man 5 proc: after the name in parentheses come state, parent, group, session.
+            String stat = Files.readString(Path.of("/proc", Integer.toString(child.pid()), "stat"));
+            List<String> fields =
+                    List.of(stat.substring(stat.lastIndexOf(')') + 2).split(" ", 5));
+            assertThat(fields.subList(2, 4)).containsOnly(Integer.toString(child.pid()));
+        } finally {
+            child.kill();
+            child.waitFor(Duration.ofSeconds(30));
+        }
     }
 
     @Test

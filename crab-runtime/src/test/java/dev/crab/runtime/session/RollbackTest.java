@@ -94,6 +94,7 @@ class RollbackTest {
             awaitOnly(session, 3, 5);
 
             refused(session, 4, ErrorCode.TURN_NOT_KEPT);
+            assertThatThrownBy(() -> session.rollbackTo(4)).hasMessageContaining("kept are 0, 3, 5");
             refused(session, 6, ErrorCode.TURN_UNKNOWN);
             refused(session, -1, ErrorCode.TURN_UNKNOWN);
             assertThat(SessionFixture.run(session.sandbox(), "cat /srv/five")).isEqualTo("5");

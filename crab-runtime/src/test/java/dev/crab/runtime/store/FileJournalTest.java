@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.error.CrabException;
@@ -11,6 +12,8 @@ import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.fault.FaultPoints;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -49,6 +52,43 @@ class FileJournalTest {
             assertThat(journal.append("third", body(3)).sequence()).isEqualTo(2);
         }
         assertThat(FileJournal.read(directory)).hasSize(3);
+    }
+
+    private static ObjectNode nested(int levels) {
+        ObjectNode body = JsonNodeFactory.instance.objectNode();
+        ArrayNode at = body.putArray("deep");
+        for (int i = 0; i < levels; i++) {
+            at = at.addArray();
+        }
+        return body;
+    }
+
+    /** One that is written and never read again would take the whole session along. */
+    @Test
+    void recordOfAnyContent_isReadAgain_orRefused() {
+        List<ObjectNode> bodies = new ArrayList<>();
+        for (int levels : new int[] {150, 250, 990, 995, 996, 997, 998, 999, 1000, 1001, 3000}) {
+            bodies.add(nested(levels));
+        }
+        JsonNodeFactory json = JsonNodeFactory.instance;
+        bodies.add(json.objectNode().put("k".repeat(1_000_000), 1));
+        bodies.add(json.objectNode().put("number", new BigInteger("7".repeat(20_000))));
+        bodies.add(json.objectNode().put("number", new BigDecimal("0." + "7".repeat(20_000))));
+        bodies.add(json.objectNode().put("number", new BigDecimal("7E-99999")));
+        bodies.add(json.objectNode().put("number", Double.NaN));
+        bodies.add(json.objectNode().put("text", "x".repeat(25_000_000)));
+        bodies.add(json.objectNode().put("text", "\uD800\u0000\uFFFF"));
+        int refused = 0;
+        for (ObjectNode body : bodies) {
+            try (FileJournal journal = FileJournal.open(directory)) {
+                journal.append("odd", body);
+            } catch (CrabException e) {
+                assertThat(e.code()).isEqualTo(ErrorCode.LIMIT_EXCEEDED);
+                refused++;
+            }
+        }
+        assertThat(FileJournal.read(directory)).hasSize(bodies.size() - refused);
+        assertThat(refused).isBetween(1, 8);
     }
 
     @Test
