@@ -84,8 +84,8 @@ final class MessageCodec {
                 } else {
                     json.set("object", tree);
                 }
-            } catch (IllegalArgumentException e) {
-                LOG.debug("The result object of tool {} is not kept: {}", request.name(), e.getMessage());
+            } catch (IllegalArgumentException | StackOverflowError e) {
+                LOG.debug("The result object of tool {} is not kept: {}", request.name(), e.toString());
             }
         }
         return json;
