@@ -6,7 +6,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.store.JournalRecord;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -16,13 +18,18 @@ final class ReportLog {
 
     private final List<TurnReport> reports = new ArrayList<>();
 
+    /** The same, and the turns that have one as committed: a session may have many thousands. */
+    private final Set<TurnReport> known = new HashSet<>();
+
+    private final Set<Long> committed = new HashSet<>();
+
     /** Takes the reports that a record carries; such as cannot be read are left out with a warning. */
     void read(JournalRecord entry) {
         for (JsonNode report : entry.body().path("reports")) {
             try {
                 TurnReport read = TurnReport.fromJson(report);
-                if (reports.stream().noneMatch(known -> known.equals(read))) {
-                    reports.add(read);
+                if (!known.contains(read)) {
+                    add(read);
                 }
             } catch (IllegalArgumentException e) {
                 LOG.warn("A turn's report in the journal cannot be read: {}", e.getMessage());
@@ -37,8 +44,7 @@ final class ReportLog {
     void reportOf(JournalRecord commit) {
         ObjectNode body = commit.body();
         long turn = body.path("turn").asLong();
-        if (!commit.kind().equals(RecordKinds.COMMIT)
-                || reports.stream().anyMatch(report -> report.committed() && report.turn() == turn)) {
+        if (!commit.kind().equals(RecordKinds.COMMIT) || committed.contains(turn)) {
             return;
         }
         List<String> tools = new ArrayList<>();
@@ -53,7 +59,7 @@ final class ReportLog {
                 .put("freezeNanos", body.path("freezeNanos").asLong());
         tools.forEach(report.putArray("tools")::add);
         try {
-            reports.add(TurnReport.fromJson(report));
+            add(TurnReport.fromJson(report));
             reports.sort(Comparator.comparingLong(TurnReport::turn));
         } catch (IllegalArgumentException e) {
             LOG.warn("The commit of turn {} cannot be reported: {}", turn, e.getMessage());
@@ -62,6 +68,10 @@ final class ReportLog {
 
     void add(TurnReport report) {
         reports.add(report);
+        known.add(report);
+        if (report.committed()) {
+            committed.add(report.turn());
+        }
     }
 
     List<TurnReport> all() {

@@ -107,7 +107,7 @@ final class ShowCommand extends Report {
     }
 
     private void print(SessionArchive archive, @Nullable Manifest manifest) {
-        Table table = new Table(
+        Table rows = new Table(
                 "TURN",
                 "EFFECT",
                 "SAVED",
@@ -120,7 +120,7 @@ final class ShowCommand extends Report {
                 "KEPT",
                 "LABEL");
         for (CommittedTurn turn : archive.turns()) {
-            table.row(
+            rows.row(
                     turn.commit().turn(),
                     turn.commit().effect(),
                     turn.lost().isEmpty() ? turn.saved() : turn.saved() + ", UNPROTECTED",
@@ -133,7 +133,7 @@ final class ShowCommand extends Report {
                     isKept(turn) ? "yes" : "",
                     Objects.requireNonNullElse(label(turn), ""));
         }
-        table.print(out());
+        rows.print(out());
         archive.origin()
                 .ifPresent(origin -> out().println("begun at turn " + origin.turn() + " of " + origin.session()));
         if (manifest == null) {
