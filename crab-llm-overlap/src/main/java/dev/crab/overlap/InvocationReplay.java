@@ -243,7 +243,7 @@ public final class InvocationReplay {
 
     /** What became of a response that led to nothing. */
     public enum Rejection {
-        /** It stays, and is served again: there is none, or on its strength something was done outside the sandbox. */
+        /** It stays, and is served again: there is none, or what was done on its strength cannot be undone. */
         NONE,
         /** The model is asked anew. */
         RESPONSE,
@@ -263,7 +263,7 @@ public final class InvocationReplay {
             if (session.epoch() != epoch || known == null || known.sequence() != response) {
                 return Rejection.NONE;
             }
-            if (session.actedOutside(recorded.key, response, notBegun)) {
+            if (session.isPast(recorded.key, response, notBegun)) {
                 return Rejection.NONE;
             }
             boolean hasResults = !session.resultsOf(recorded.key, response).isEmpty();

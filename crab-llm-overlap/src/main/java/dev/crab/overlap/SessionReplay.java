@@ -491,9 +491,18 @@ public final class SessionReplay {
         return Digest.of(own, toolKey);
     }
 
-    /** Whether tools that the response asked for did something outside, or may have. */
-    synchronized boolean actedOutside(String key, long response, boolean endedOnly) {
-        return tools.actedOutside(key, response, endedOnly);
+    /**
+     * Whether something that tools of that response did cannot be undone: it is outside, or may be, or committed.
+     *
+     * @param endedOnly whether tools with an effect outside do not count that have no result
+     */
+    synchronized boolean isPast(String key, long response, boolean endedOnly) {
+        long committed = watermarks.isEmpty() ? -1 : watermarks.lastEntry().getValue();
+        return tools.actedOutside(key, response, endedOnly)
+                || tools.results()
+                        .anyMatch(result -> result.sequence() <= committed
+                                && result.response() == response
+                                && result.invocation().equals(key));
     }
 
     synchronized boolean wasBegun(String toolKey) {

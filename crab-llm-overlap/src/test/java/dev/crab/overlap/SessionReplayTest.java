@@ -62,6 +62,52 @@ class SessionReplayTest {
     }
 
     @Test
+    void rejectedResponse_isNotServedAgain_inTheNextProgramEither() {
+        InvocationReplay first = begin("call");
+        respond(first, "r1", "one");
+        run(first, "t1", ToolEffect.SANDBOX, "done 1");
+        turns.settle(SessionReplay.node(), () -> {});
+        respond(first, "r2", "two");
+        assertThat(first.reject(false)).isEqualTo(InvocationReplay.Rejection.RESPONSE);
+        assertThat(first.reject(false)).as("once").isEqualTo(InvocationReplay.Rejection.NONE);
+
+        crashAndReopen();
+
+        InvocationReplay again = begin("call");
+        assertThat(again.nextResponse("r1")).contains(text("one"));
+        again.tool("id", "t1", "{}", ToolEffect.SANDBOX);
+        assertThat(again.nextResponse("r2")).isEmpty();
+    }
+
+    @Test
+    void responseWhoseToolsCannotBeUndone_isNotRejected() {
+        InvocationReplay one = begin("call");
+        respond(one, "r1", "one");
+        run(one, "t1", ToolEffect.SANDBOX, "done 1");
+        run(one, "t2", ToolEffect.SANDBOX, "done 2");
+        assertThat(one.reject(false)).isEqualTo(InvocationReplay.Rejection.RESPONSE_WITH_RESULTS);
+
+        InvocationReplay committed = begin("committed");
+        respond(committed, "r1", "one");
+        run(committed, "t1", ToolEffect.SANDBOX, "done 1");
+        turns.settle(SessionReplay.node(), () -> {});
+        assertThat(committed.reject(false)).isEqualTo(InvocationReplay.Rejection.NONE);
+
+        InvocationReplay outside = begin("outside");
+        respond(outside, "r1", "one");
+        run(outside, "t1", ToolEffect.EXTERNAL, "sent");
+        assertThat(outside.reject(true)).isEqualTo(InvocationReplay.Rejection.NONE);
+
+        InvocationReplay unknown = begin("unknown");
+        respond(unknown, "r1", "one");
+        unknown.begun(unknown.tool("id", "t1", "{}", ToolEffect.EXTERNAL).toolKey(), "t1");
+        assertThat(unknown.reject(false)).isEqualTo(InvocationReplay.Rejection.NONE);
+        assertThat(unknown.reject(true))
+                .as("it is known not to have run")
+                .isEqualTo(InvocationReplay.Rejection.RESPONSE);
+    }
+
+    @Test
     void idempotencyKey_isTheSameAfterACrash_andAnotherInEverySession(@TempDir Path other) throws Exception {
         String key = turns.replay().idempotencyKey("tool");
         assertThat(turns.replay().idempotencyKey("tool")).isEqualTo(key);
