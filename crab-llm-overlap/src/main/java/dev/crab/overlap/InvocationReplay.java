@@ -243,8 +243,10 @@ public final class InvocationReplay {
 
     /** What became of a response that led to nothing. */
     public enum Rejection {
-        /** It stays, and is served again: there is none, or what was done on its strength cannot be undone. */
+        /** There is none. */
         NONE,
+        /** It stays, and is served again: what was done on its strength cannot be undone. */
+        KEPT,
         /** The model is asked anew. */
         RESPONSE,
         /** So it is, and what tools did in the sandbox on its strength has to be undone by the caller. */
@@ -264,7 +266,7 @@ public final class InvocationReplay {
                 return Rejection.NONE;
             }
             if (session.isPast(recorded.key, response, notBegun)) {
-                return Rejection.NONE;
+                return Rejection.KEPT;
             }
             boolean hasResults = !session.resultsOf(recorded.key, response).isEmpty();
             session.append(

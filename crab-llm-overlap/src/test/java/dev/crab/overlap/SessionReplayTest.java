@@ -91,17 +91,17 @@ class SessionReplayTest {
         respond(committed, "r1", "one");
         run(committed, "t1", ToolEffect.SANDBOX, "done 1");
         turns.settle(SessionReplay.node(), () -> {});
-        assertThat(committed.reject(false)).isEqualTo(InvocationReplay.Rejection.NONE);
+        assertThat(committed.reject(false)).isEqualTo(InvocationReplay.Rejection.KEPT);
 
         InvocationReplay outside = begin("outside");
         respond(outside, "r1", "one");
         run(outside, "t1", ToolEffect.EXTERNAL, "sent");
-        assertThat(outside.reject(true)).isEqualTo(InvocationReplay.Rejection.NONE);
+        assertThat(outside.reject(true)).isEqualTo(InvocationReplay.Rejection.KEPT);
 
         InvocationReplay unknown = begin("unknown");
         respond(unknown, "r1", "one");
         unknown.begun(unknown.tool("id", "t1", "{}", ToolEffect.EXTERNAL).toolKey(), "t1");
-        assertThat(unknown.reject(false)).isEqualTo(InvocationReplay.Rejection.NONE);
+        assertThat(unknown.reject(false)).isEqualTo(InvocationReplay.Rejection.KEPT);
         assertThat(unknown.reject(true))
                 .as("it is known not to have run")
                 .isEqualTo(InvocationReplay.Rejection.RESPONSE);

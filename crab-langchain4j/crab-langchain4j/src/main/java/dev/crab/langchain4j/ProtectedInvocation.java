@@ -480,11 +480,16 @@ final class ProtectedInvocation {
         if (entry.isRunning(this)) {
             return;
         }
-        switch (replay.reject(argumentsRefused)) {
-            case NONE ->
-                LOG.warn("Session {}: what the model answered led to an error, and is served again", entry.id());
-            case RESPONSE -> LOG.debug("Session {}: the model will be asked anew", entry.id());
-            case RESPONSE_WITH_RESULTS -> entry.taint();
+        try {
+            switch (replay.reject(argumentsRefused)) {
+                case NONE -> {}
+                case KEPT -> LOG.warn("Session {}: the response that led to an error will be served again", entry.id());
+                case RESPONSE -> LOG.debug("Session {}: the model will be asked anew", entry.id());
+                case RESPONSE_WITH_RESULTS -> entry.taint();
+            }
+        } catch (CrabException e) {
+            // What the caller has to be told is how his call failed.
+            LOG.warn("Session {}: the response that led to an error will be served again", entry.id(), e);
         }
     }
 
