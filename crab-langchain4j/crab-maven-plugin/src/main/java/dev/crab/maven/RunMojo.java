@@ -42,7 +42,11 @@ public final class RunMojo extends AbstractMojo {
     @Parameter(property = "crab.arguments")
     private @Nullable String commandLineArguments;
 
-    /** Arguments of the JVM, such as {@code -Xmx1g} or {@code -Dcrab.data=/srv/crab}. */
+    /** The agent's data directory; {@code CRAB_DATA} or {@code /var/lib/crab} unless given. */
+    @Parameter(property = "crab.data")
+    private @Nullable String data;
+
+    /** Arguments of the JVM, such as {@code -Xmx1g}. */
     @Parameter
     private List<String> jvmArguments = List.of();
 
@@ -116,6 +120,9 @@ public final class RunMojo extends AbstractMojo {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.add("-Dcrab.supervised=true");
+        if (data != null) {
+            command.add("-Dcrab.data=" + data);
+        }
         command.addAll(jvmArguments);
         command.addAll(words(commandLineJvmArguments));
         try {
