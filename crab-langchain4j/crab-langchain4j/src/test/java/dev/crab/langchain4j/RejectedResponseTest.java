@@ -12,7 +12,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -32,6 +31,10 @@ class RejectedResponseTest {
         String work(String task);
 
         int count(String what);
+    }
+
+    interface Work {
+        Object done(Agent by);
     }
 
     final class Tools {
@@ -108,14 +111,13 @@ class RejectedResponseTest {
     }
 
     /** The same call comes to its end once the model answers better, in this program or the next. */
-    private void endsOnceTheModelAnswersBetter(
-            Function<Agent, Object> work, Runnable bad, Runnable good, Object answer) {
+    private void endsOnceTheModelAnswersBetter(Work work, Runnable bad, Runnable good, Object answer) {
         for (boolean again : new boolean[] {false, true}) {
             script.server().resetAll();
             bad.run();
-            failed(() -> work.apply(agent()));
+            failed(() -> work.done(agent()));
             int before = asked();
-            failed(() -> work.apply(agent()));
+            failed(() -> work.done(agent()));
             assertThat(asked()).as("the model is asked again").isGreaterThan(before);
             if (again) {
                 Crab.close();
@@ -123,7 +125,7 @@ class RejectedResponseTest {
             }
             script.server().resetAll();
             good.run();
-            assertThat(work.apply(agent())).isEqualTo(answer);
+            assertThat(work.done(agent())).isEqualTo(answer);
         }
     }
 
