@@ -41,7 +41,8 @@ class RootedTreeTest {
         });
         try (RootedTree tree = RootedTree.open(root);
                 RootedTree same = RootedTree.open(root)) {
-            Map<String, RootedTree.Node> nodes = tree.scan(ALL);
+            Map<String, RootedTree.Node> nodes = new HashMap<>();
+            assertThat(tree.scan("/", nodes, ALL)).isTrue();
             assertThat(nodes).containsKeys(directory, file, directory + "/link");
             assertThat(tree.stat(file)).isEqualTo(nodes.get(file)).satisfies(node -> {
                 assertThat(node.mode()).isEqualTo(RootedTree.REGULAR | 0640);
