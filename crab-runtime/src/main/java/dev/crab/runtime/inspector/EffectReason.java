@@ -16,7 +16,13 @@ public record EffectReason(String rule, Effect effect, List<String> evidence) {
     /** More evidence than this is cut: the reason is for reading, the judgement does not depend on it. */
     public static final int MAX_EVIDENCE = 20;
 
+    /** Evidence longer than this is cut as well: a path in a sandbox has no bound of its own. */
+    private static final int MAX_LENGTH = 1 << 12;
+
     public EffectReason {
-        evidence = evidence.stream().limit(MAX_EVIDENCE).toList();
+        evidence = evidence.stream()
+                .limit(MAX_EVIDENCE)
+                .map(text -> text.length() <= MAX_LENGTH ? text : text.substring(0, MAX_LENGTH) + "…")
+                .toList();
     }
 }

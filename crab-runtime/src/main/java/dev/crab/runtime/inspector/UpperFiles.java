@@ -24,7 +24,10 @@ import org.jspecify.annotations.Nullable;
  * whiteout over nothing. The comparison needs the image's file to have been visible before.
  */
 final class UpperFiles implements AutoCloseable {
-    /** More files than this in the layer are not tracked: every turn that may have changed files then counts as one that did. */
+    /**
+     * More files than this in the layer, or with longer paths than {@link RootedTree#MAX_PATHS}, are not tracked: every turn that may have
+     * changed files then counts as one that did.
+     */
     static final int MAX_FILES = 500_000;
 
     /** A change this short before a scan may bear the same change time as one after it (the coarse clock ticks every 1 to 10 ms). */
@@ -145,6 +148,9 @@ final class UpperFiles implements AutoCloseable {
         Map<String, LayerFile> files = new HashMap<>(known);
         files.keySet().removeAll(update.gone());
         update.read().forEach((path, node) -> files.put(path, entry(path, node)));
+        if (files.keySet().stream().mapToLong(String::length).sum() > RootedTree.MAX_PATHS) {
+            return false;
+        }
         current = files;
         since = answer.next();
         updates++;

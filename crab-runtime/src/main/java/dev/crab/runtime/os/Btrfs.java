@@ -20,6 +20,7 @@ public final class Btrfs {
     /** Inode number of a subvolume's own directory; those of its files are larger. */
     public static final long FIRST_INODE = 256;
 
+    private static final long SYNC = 0x94 << 8 | 8;
     private static final long SUBVOL_CREATE = iow(14, 4096);
     private static final long TREE_SEARCH_V2 = ior(17, 112) | iow(17, 112);
     private static final long WAIT_SYNC = iow(22, 8);
@@ -106,6 +107,14 @@ public final class Btrfs {
             ioctl(fd, anywhere, START_SYNC, transaction);
             ioctl(fd, anywhere, WAIT_SYNC, transaction);
         }
+    }
+
+    /**
+     * As {@link #sync}, and makes the kernel go on giving back what deleted subvolumes held, for which it would else take its time. Does not
+     * wait for that.
+     */
+    public static void syncAndClean(Path anywhere) throws IOException {
+        call(anywhere, anywhere, SYNC, Pointer.NULL);
     }
 
     /**

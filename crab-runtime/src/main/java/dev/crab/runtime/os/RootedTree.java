@@ -40,17 +40,19 @@ public final class RootedTree implements AutoCloseable {
     public static final int SYMLINK = 0120000;
     public static final int CHARACTER_DEVICE = 0020000;
 
+    /** Bytes of paths that are held in memory: many files at the end of a long path are too many. */
+    public static final long MAX_PATHS = 128L << 20;
+
     private static final int AT_SYMLINK_NOFOLLOW = 0x100;
     private static final int AT_EMPTY_PATH = 0x1000;
     private static final int STATX_BASIC_STATS = 0x7ff;
     private static final int O_NONBLOCK = 04000;
-    private static final int RESOLVE_BENEATH = 0x08;
     private static final int ENTRIES = 1 << 16;
     private static final int MAX_ATTRIBUTES = 1 << 16;
     private static final int MAX_LINK = 1 << 13;
-    private static final int MAX_PATH = 1 << 16;
     private static final int ENOENT = 2;
     private static final int ENOTDIR = 20;
+    private static final int ENAMETOOLONG = 36;
     private static final int ELOOP = 40;
     private static final int ENODATA = 61;
 
@@ -92,9 +94,6 @@ public final class RootedTree implements AutoCloseable {
 
         static native long getdents64(int fd, long buffer, long size) throws LastErrorException;
 
-        static native long syscall(long number, int directory, long path, long how, long size)
-                throws LastErrorException;
-
         static native NativeLong readlinkat(int fd, Pointer path, Pointer buffer, NativeLong size)
                 throws LastErrorException;
 
@@ -108,10 +107,12 @@ public final class RootedTree implements AutoCloseable {
     private final Memory result = new Memory(256);
     private final Memory entries = new Memory(ENTRIES);
     private final Memory empty = new Memory(1);
-    private final Memory how = new Memory(24);
-    private final Memory pathName = new Memory(MAX_PATH);
+    private final OpenBeneath beneath = new OpenBeneath();
     private final ByteBuffer resultBytes = bytes(result);
     private final ByteBuffer entryBytes = bytes(entries);
+
+    /** Bytes of the paths that the scan has found. */
+    private long listed;
 
     private RootedTree(NativeFd root) {
         this.root = root;
@@ -132,7 +133,7 @@ public final class RootedTree implements AutoCloseable {
      * Every file below the root, the root itself left out. What vanishes while it is read is left out too.
      *
      * @param limit most files to list
-     * @return null if there are more
+     * @return null if there are more, or their paths take more than {@link #MAX_PATHS}
      */
     public @Nullable Map<String, Node> scan(int limit) {
         Map<String, Node> nodes = new HashMap<>();
@@ -143,11 +144,12 @@ public final class RootedTree implements AutoCloseable {
      * Adds every file below a directory, the directory itself left out. What vanishes while it is read is left out too.
      *
      * @param limit most files that there may be in the map
-     * @return false if there are more
+     * @return false if there are more, or the paths added take more than {@link #MAX_PATHS}
      */
     public boolean scan(String from, Map<String, Node> nodes, int limit) {
         Deque<String> directories = new ArrayDeque<>();
         directories.add(from);
+        listed = 0;
         while (!directories.isEmpty()) {
             String directory = directories.removeLast();
             try (NativeFd fd = open(directory, LibC.O_RDONLY | LibC.O_DIRECTORY)) {
@@ -221,8 +223,12 @@ public final class RootedTree implements AutoCloseable {
         }
     }
 
-    /** Where a symbolic link of the host points to, byte for byte as Latin-1, or null if it is gone; made for the links of /proc. */
-    public static @Nullable String readLink(String hostPath) {
+    /**
+     * Where a symbolic link of the host points to, byte for byte as Latin-1, or null if it is gone; made for the links of /proc.
+     *
+     * @throws IOException if the kernel does not tell it, as of a link of /proc to a path longer than a page
+     */
+    public static @Nullable String readLink(String hostPath) throws IOException {
         try (Memory path = new Memory(hostPath.length() + 1L);
                 Memory target = new Memory(MAX_LINK)) {
             path.setString(0, hostPath, "ISO-8859-1");
@@ -230,6 +236,9 @@ public final class RootedTree implements AutoCloseable {
                     .longValue();
             return new String(target.getByteArray(0, (int) length), StandardCharsets.ISO_8859_1);
         } catch (LastErrorException e) {
+            if (e.getErrorCode() == ENAMETOOLONG) {
+                throw Errno.of("readlink " + hostPath, e);
+            }
             return null;
         }
     }
@@ -269,23 +278,8 @@ public final class RootedTree implements AutoCloseable {
     }
 
     private @Nullable NativeFd open(String path, int flags) {
-        byte[] bytes = ("." + path).getBytes(StandardCharsets.ISO_8859_1);
-        if (bytes.length >= MAX_PATH) {
-            throw CrabException.io(
-                    "a file cannot be opened", new IOException("its path is longer than " + MAX_PATH + " bytes"));
-        }
         try {
-            pathName.write(0, bytes, 0, bytes.length);
-            pathName.setByte(bytes.length, (byte) 0);
-            how.setLong(0, flags | (long) LibC.O_NOFOLLOW | LibC.O_CLOEXEC);
-            how.setLong(8, 0);
-            how.setLong(16, RESOLVE_BENEATH | LibC.RESOLVE_NO_SYMLINKS | LibC.RESOLVE_NO_MAGICLINKS);
-            return new NativeFd((int) Calls.syscall(
-                    LibC.SYS_OPENAT2,
-                    root.number(),
-                    Pointer.nativeValue(pathName),
-                    Pointer.nativeValue(how),
-                    how.size()));
+            return beneath.open(root, path, flags);
         } catch (LastErrorException e) {
             if (e.getErrorCode() == ENOENT || e.getErrorCode() == ENOTDIR || e.getErrorCode() == ELOOP) {
                 return null;
@@ -301,12 +295,14 @@ public final class RootedTree implements AutoCloseable {
             if (node == null) {
                 return true;
             }
-            if (nodes.size() >= limit) {
+            String path = prefix + name;
+            listed += path.length();
+            if (nodes.size() >= limit || listed > MAX_PATHS) {
                 return false;
             }
-            nodes.put(prefix + name, node);
+            nodes.put(path, node);
             if (node.type() == DIRECTORY) {
-                directories.add(prefix + name);
+                directories.add(path);
             }
             return true;
         });

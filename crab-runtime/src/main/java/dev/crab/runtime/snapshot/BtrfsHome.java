@@ -26,8 +26,14 @@ record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
     /** Size of a new loop file, unless less is free: 64 GiB. It is sparse: it takes what is stored in it. */
     static final long DEFAULT_IMAGE_BYTES = 64L << 30;
 
-    /** Its cleaner comes by every 30 seconds. */
-    private static final long GIVEN_BACK_NANOS = 40_000_000_000L;
+    /** The cleaner of btrfs comes by every 30 seconds at the latest. */
+    private static final long ROOM_NANOS = 40_000_000_000L;
+
+    /** A sandbox may be standing still meanwhile. */
+    private static final long MOMENT_NANOS = 5_000_000_000L;
+
+    private static final String FREE_SPACE =
+            "free space on that file system, then run again: what was committed is kept";
 
     static BtrfsHome open(Path data, long imageBytes) {
         Path real = DataLock.prepare(data);
@@ -48,31 +54,62 @@ record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
         try {
             // A loop device that cannot write makes the btrfs in it read-only, as does a btrfs without room for its own
             // bookkeeping: refuse before that.
-            ensureRoom(Files.getFileStore(directory), bytes);
-            if (looped) {
-                ensureRoom(below, bytes);
+            long free = Files.getFileStore(directory).getUsableSpace();
+            if (free < bytes) {
+                throw full("nothing can be added to " + directory, lack(free, directory.toString(), bytes));
+            }
+            long freeBelow = looped ? below.getUsableSpace() : bytes;
+            if (freeBelow < bytes) {
+                throw CrabException.of(
+                        ErrorCode.DISK_FULL,
+                        "nothing can be added to " + directory,
+                        lack(freeBelow, below.name(), bytes),
+                        FREE_SPACE);
             }
         } catch (IOException e) {
             throw CrabException.io("free space of " + data + " cannot be told", e);
         }
     }
 
+    /** Makes a subvolume or a snapshot. */
+    @FunctionalInterface
+    interface Making {
+        void make() throws IOException;
+    }
+
+    /** As {@link #make}, but a btrfs that shows less room than that many bytes is waited for as well: for when no sandbox stands still. */
+    void makeOnceThereIsRoom(long bytes, Making making) throws IOException {
+        make(ROOM_NANOS, () -> {
+            ensureRoom(bytes);
+            making.make();
+        });
+    }
+
+    /** Fails like {@link #ensureRoom(long)}, at once; after that it waits a moment for room that btrfs itself finds missing. */
+    void makeIfThereIsRoom(long bytes, Making making) throws IOException {
+        ensureRoom(bytes);
+        make(MOMENT_NANOS, making);
+    }
+
     /**
-     * As {@link #ensureRoom(long)}, but where there is none, waits for what was deleted to be given back: btrfs does that in the
-     * background, and a file system that has just been full shows no free byte until then.
+     * Makes something; where there is no room, waits for what was deleted to be given back and tries again. Btrfs gives it back in the
+     * background: a file system that has just been full shows no free byte until then, and while it is being given back there may be none
+     * for metadata although bytes are free.
      */
-    void awaitRoom(long bytes) {
-        long deadline = System.nanoTime() + GIVEN_BACK_NANOS;
+    private void make(long patienceNanos, Making making) throws IOException {
+        long deadline = System.nanoTime() + patienceNanos;
         while (true) {
             try {
-                ensureRoom(bytes);
+                making.make();
                 return;
-            } catch (CrabException full) {
-                if (full.code() != ErrorCode.DISK_FULL || System.nanoTime() > deadline) {
+            } catch (CrabException | IOException full) {
+                if (!isFull(full)
+                        || System.nanoTime() > deadline
+                        || Thread.currentThread().isInterrupted()) {
                     throw full;
                 }
                 try {
-                    Btrfs.sync(directory);
+                    Btrfs.syncAndClean(directory);
                 } catch (IOException e) {
                     // Its file cannot grow, so that there is nothing to wait for.
                     full.addSuppressed(e);
@@ -83,15 +120,29 @@ record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
         }
     }
 
-    private void ensureRoom(FileStore store, long bytes) throws IOException {
-        long free = store.getUsableSpace();
-        if (free < bytes) {
-            throw CrabException.of(
-                    ErrorCode.DISK_FULL,
-                    "nothing can be added to " + directory,
-                    free + " bytes are free on " + store.name() + ", " + bytes + " are kept in reserve",
-                    "free space on that file system, then run again: what was committed is kept");
-        }
+    private static boolean isFull(Exception e) {
+        CrabException refusal = e instanceof CrabException crab ? crab : CrabException.io("", (IOException) e);
+        return refusal.code() == ErrorCode.DISK_FULL;
+    }
+
+    /** What went wrong, in words that name the file that holds the btrfs where that is what is full. */
+    CrabException failed(String what, IOException e) {
+        return looped && isFull(e) ? full(what, String.valueOf(e.getMessage())) : CrabException.io(what, e);
+    }
+
+    private static String lack(long free, String where, long bytes) {
+        return free + " bytes are free on " + where + ", " + bytes + " are kept in reserve";
+    }
+
+    private CrabException full(String what, String why) {
+        return looped
+                ? CrabException.of(
+                        ErrorCode.DISK_FULL,
+                        what,
+                        why + " (the btrfs in " + LoopBtrfs.image(data) + ")",
+                        "delete sessions (./crab delete), or make that file larger (docs/operations.md, \"Disk\"),"
+                                + " then run again: what was committed is kept")
+                : CrabException.of(ErrorCode.DISK_FULL, what, why, FREE_SPACE);
     }
 
     /** Mounts the btrfs in the file anew if the kernel has made it read-only. */

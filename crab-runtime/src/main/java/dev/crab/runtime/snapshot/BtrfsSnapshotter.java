@@ -65,16 +65,15 @@ public final class BtrfsSnapshotter implements Snapshotter {
     @Override
     public Volume createVolume(String id) {
         Volume volume = volume(id);
-        home.ensureRoom(RESERVE);
         try {
-            Btrfs.createSubvolume(volumes, id);
+            home.makeOnceThereIsRoom(RESERVE, () -> Btrfs.createSubvolume(volumes, id));
             Files.setPosixFilePermissions(volume.directory(), SnapshotNames.PRIVATE);
             SnapshotNames.fill(volume);
             return volume;
         } catch (FileAlreadyExistsException e) {
             throw SnapshotNames.taken("volume " + id, e);
         } catch (IOException e) {
-            throw CrabException.io("volume " + id + " cannot be made", e);
+            throw home.failed("volume " + id + " cannot be made", e);
         }
     }
 
@@ -82,16 +81,15 @@ public final class BtrfsSnapshotter implements Snapshotter {
     public Volume createVolume(String id, Snapshot from) {
         Volume volume = volume(id);
         Snapshot source = find(from.id());
-        home.awaitRoom(RESERVE);
         try {
-            Btrfs.snapshot(source.directory(), volumes, id, false);
+            home.makeOnceThereIsRoom(RESERVE, () -> Btrfs.snapshot(source.directory(), volumes, id, false));
             return volume;
         } catch (FileAlreadyExistsException e) {
             throw SnapshotNames.taken("volume " + id, e);
         } catch (NoSuchFileException e) {
             throw SnapshotNames.missing(from.id(), e);
         } catch (IOException e) {
-            throw CrabException.io("volume " + id + " cannot be made from snapshot " + from.id(), e);
+            throw home.failed("volume " + id + " cannot be made from snapshot " + from.id(), e);
         }
     }
 
@@ -107,14 +105,13 @@ public final class BtrfsSnapshotter implements Snapshotter {
 
     private Snapshot snapshotOf(Path source, String what, String id) {
         Snapshot snapshot = snapshotOf(id);
-        home.ensureRoom(RESERVE);
         try {
-            Btrfs.snapshot(source, snapshots, id, true);
+            home.makeIfThereIsRoom(RESERVE, () -> Btrfs.snapshot(source, snapshots, id, true));
             return snapshot;
         } catch (FileAlreadyExistsException e) {
             throw SnapshotNames.taken("snapshot " + id, e);
         } catch (IOException e) {
-            throw CrabException.io("snapshot " + id + " of " + what + " cannot be taken", e);
+            throw home.failed("snapshot " + id + " of " + what + " cannot be taken", e);
         }
     }
 
@@ -124,7 +121,7 @@ public final class BtrfsSnapshotter implements Snapshotter {
         try {
             Btrfs.sync(known.directory());
         } catch (IOException e) {
-            throw CrabException.io("snapshot " + snapshot.id() + " cannot be written to disk", e);
+            throw home.failed("snapshot " + snapshot.id() + " cannot be written to disk", e);
         }
     }
 

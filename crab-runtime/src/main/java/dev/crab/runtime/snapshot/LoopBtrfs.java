@@ -36,8 +36,13 @@ final class LoopBtrfs {
     private final Path mountPoint;
 
     LoopBtrfs(Path data) {
-        this.image = data.resolve("btrfs.img");
+        this.image = image(data);
         this.mountPoint = data.resolve("btrfs");
+    }
+
+    /** The file of a data directory that holds its btrfs. */
+    static Path image(Path data) {
+        return data.resolve("btrfs.img");
     }
 
     /** Makes the file system if there is none, and mounts it if it is not. */

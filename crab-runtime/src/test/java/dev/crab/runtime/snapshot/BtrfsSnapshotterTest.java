@@ -187,6 +187,47 @@ class BtrfsSnapshotterTest extends SnapshotterSuite {
         }
     }
 
+    /** As a session is opened anew after its sandbox has filled the disk: btrfs gives back what was deleted later. */
+    @Test
+    void volume_isMadeWhereAFullOneWasJustDeleted(@TempDir Path directory) throws Exception {
+        run("mount", "-t", "tmpfs", "-o", "size=800m", "crab-test", directory.toString());
+        try {
+            Path data = directory.resolve("data");
+            BtrfsSnapshotter small = BtrfsSnapshotter.open(data, 300L << 20);
+            try {
+                Volume volume = small.createVolume("v");
+                Files.writeString(volume.upper().resolve("kept"), "kept");
+                Snapshot snapshot = small.snapshot(volume, "s");
+                for (int round = 0; round < 2; round++) {
+                    fill(volume.upper());
+                    small.delete(volume);
+                    volume = small.createVolume("v" + round, snapshot);
+                    assertThat(volume.upper().resolve("kept")).hasContent("kept");
+                }
+                fill(volume.upper());
+                small.delete(volume);
+                volume = small.createVolume("w");
+                fill(volume.upper());
+                long begin = System.nanoTime();
+                assertThatExceptionOfType(CrabException.class)
+                        .as("full indeed")
+                        .isThrownBy(() -> small.createVolume("x", snapshot))
+                        .satisfies(e -> assertThat(e.code()).isEqualTo(ErrorCode.DISK_FULL))
+                        .satisfies(e -> assertThat(e.why())
+                                .contains(data.resolve("btrfs.img").toString()));
+                assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(60));
+            } finally {
+                Snapshotters.release(data);
+            }
+        } finally {
+            SmallDisk.unmount(directory);
+        }
+    }
+
+    private static void fill(Path directory) throws Exception {
+        run("sh", "-c", "cd " + directory + "; dd if=/dev/zero of=bytes bs=1M 2> /dev/null; sync -f .; true");
+    }
+
     @Test
     void btrfsThatAFullDiskMadeReadOnly_isMountedAnewWhenNothingUsesIt(@TempDir Path directory) throws Exception {
         run("mount", "-t", "tmpfs", "-o", "size=400m", "crab-test", directory.toString());
