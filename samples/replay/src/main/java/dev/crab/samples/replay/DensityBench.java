@@ -149,10 +149,12 @@ public final class DensityBench implements Callable<Integer> {
     private List<List<Measured>> run(Lab lab, String policy, List<List<Trajectory>> batches)
             throws IOException, InterruptedException {
         ExecutorService threads = Executors.newFixedThreadPool(batches.size());
+        // As many agents begin in a second as in one JVM, or the number of JVMs would not be all that differs.
+        long stagger = options.staggerMillis() * batches.size();
         try {
             List<Future<List<Measured>>> running = new ArrayList<>();
             for (List<Trajectory> batch : batches) {
-                running.add(threads.submit(() -> new MeasuredRun(lab, policy).run(batch, 1, options.staggerMillis())));
+                running.add(threads.submit(() -> new MeasuredRun(lab, policy).run(batch, 1, stagger)));
             }
             List<List<Measured>> all = new ArrayList<>();
             IOException failure = null;
