@@ -75,6 +75,14 @@ final class ProtectedContext extends AiServiceContext {
             work.run();
         } catch (CrabException e) {
             throw new CrabError(e);
+        } catch (RuntimeException e) {
+            // LangChain4j would log it, and the call would go on unprotected.
+            throw new CrabError(CrabException.of(
+                    ErrorCode.INTERNAL,
+                    "the call of the AI service cannot be protected",
+                    e.toString(),
+                    "mend what failed (the chat memory's store, perhaps), or report this",
+                    e));
         }
     }
 

@@ -16,8 +16,10 @@ import dev.langchain4j.memory.chat.MessageWindowChatMemory;
 import dev.langchain4j.model.chat.ChatModel;
 import dev.langchain4j.model.openai.OpenAiChatModel;
 import dev.langchain4j.service.AiServices;
+import dev.langchain4j.store.memory.chat.InMemoryChatMemoryStore;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -198,6 +200,42 @@ class SharedMemoriesTest {
         agent(stored(store)).work("three");
 
         knowsNothingOf("two", stored(store));
+    }
+
+    /** A memory whose messages cannot be read while the flag is set. */
+    private static ChatMemory failing(AtomicBoolean fails) {
+        return MessageWindowChatMemory.builder()
+                .maxMessages(50)
+                .chatMemoryStore(new InMemoryChatMemoryStore() {
+                    @Override
+                    public List<ChatMessage> getMessages(Object memoryId) {
+                        if (fails.get()) {
+                            throw new IllegalStateException("the store is closed");
+                        }
+                        return super.getMessages(memoryId);
+                    }
+                })
+                .build();
+    }
+
+    @Test
+    void memoryUsedBefore_thatCannotBeReadAnyMore_leavesTheNextCallProtected() {
+        AtomicBoolean fails = new AtomicBoolean();
+        plans = failing(fails);
+        script.says(null, "done");
+        agent(plans).work("plan");
+        fails.set(true);
+        script.calls(null, new ScriptedModel.Call("c1", "append", "line", "A")).says("c1", "done");
+
+        agent(code).work("code");
+
+        assertThat(Crab.sandbox(SESSION).exec("cat log").out()).isEqualTo("A\n");
+    }
+
+    @Test
+    void memoryThatCannotBeRead_endsTheCall_whichIsNotLeftUnprotected() {
+        AtomicBoolean fails = new AtomicBoolean(true);
+        assertThat(catchThrowable(() -> agent(failing(fails)).work("plan"))).isInstanceOf(CrabError.class);
     }
 
     private static ChatMemory stored(FileChatMemoryStore store) {

@@ -1,17 +1,13 @@
 package dev.crab.samples.bench;
 
+import dev.crab.samples.common.DiskUse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
-import java.util.Set;
-import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /**
@@ -22,9 +18,10 @@ import java.util.stream.Stream;
  */
 record SessionUse(long store, long snapshots) {
     static SessionUse of(Path data, String session) {
-        Set<Object> seen = new HashSet<>();
-        long store = size(data.resolve("sessions"), session, seen) + size(data.resolve("objects"), session, seen);
-        return new SessionUse(store, snapshots(data.resolve("btrfs/snapshots"), session));
+        DiskUse store = new DiskUse(file -> file.toString().contains(session))
+                .add(data.resolve("sessions"))
+                .add(data.resolve("objects"));
+        return new SessionUse(store.bytes(), snapshots(data.resolve("btrfs/snapshots"), session));
     }
 
     /** Bytes that the processes in their sandboxes hold; what several share counts in parts. */
@@ -54,32 +51,6 @@ record SessionUse(long store, long snapshots) {
             return Files.readString(file);
         } catch (IOException e) {
             return "";
-        }
-    }
-
-    private static long size(Path directory, String session, Set<Object> seen) {
-        Predicate<Path> theirs = path -> directory.relativize(path).toString().contains(session);
-        long bytes = 0;
-        try (Stream<Path> files = Files.walk(directory)) {
-            for (Path file : files.filter(theirs).toList()) {
-                bytes += allocated(file, seen);
-            }
-            return bytes;
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
-    private static long allocated(Path file, Set<Object> seen) throws IOException {
-        try {
-            // Java does not tell blocks. What is stored is never sparse: what it takes is its length, in whole blocks.
-            if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)
-                    || !seen.add(Files.getAttribute(file, "unix:ino", LinkOption.NOFOLLOW_LINKS))) {
-                return 0;
-            }
-            return (Files.size(file) + 4095) / 4096 * 4096;
-        } catch (NoSuchFileException e) {
-            return 0; // deleted meanwhile
         }
     }
 

@@ -7,6 +7,7 @@ import dev.crab.langchain4j.Crab;
 import dev.crab.langchain4j.CrabOptions;
 import dev.crab.runtime.CrabConfig;
 import dev.crab.runtime.CrabRuntime;
+import dev.crab.samples.common.DiskUse;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
@@ -14,15 +15,12 @@ import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -195,22 +193,14 @@ public final class SearchBench implements Callable<Integer> {
 
     /** Bytes that snapshots and objects take, what they share counted once. */
     private static long used(Path data) {
-        long bytes = 0;
-        Set<Object> seen = new HashSet<>();
-        try {
-            Path btrfs = data.resolve("btrfs");
-            if (Files.isDirectory(btrfs)) {
-                FileStore store = Files.getFileStore(btrfs);
-                bytes += store.getTotalSpace() - store.getUnallocatedSpace();
-            }
-            if (Files.isDirectory(data.resolve("objects"))) {
-                try (Stream<Path> files = Files.walk(data.resolve("objects"))) {
-                    for (Path file : files.filter(Files::isRegularFile).toList()) {
-                        bytes += seen.add(Files.getAttribute(file, "unix:ino")) ? Files.size(file) : 0;
-                    }
-                }
-            }
+        long bytes = new DiskUse(file -> true).add(data.resolve("objects")).bytes();
+        Path btrfs = data.resolve("btrfs");
+        if (!Files.isDirectory(btrfs)) {
             return bytes;
+        }
+        try {
+            FileStore store = Files.getFileStore(btrfs);
+            return bytes + store.getTotalSpace() - store.getUnallocatedSpace();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

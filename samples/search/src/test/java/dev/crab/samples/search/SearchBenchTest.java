@@ -14,10 +14,12 @@ class SearchBenchTest {
     @Test
     void searches_findTheAnswer_andBranchesSpareTokens() throws Exception {
         StringWriter out = new StringWriter();
+        StringWriter err = new StringWriter();
         int status = new CommandLine(new SearchBench())
                 .setOut(new PrintWriter(out, true))
+                .setErr(new PrintWriter(err, true))
                 .execute("--json", "--think", "0");
-        assertThat(status).isZero();
+        assertThat(status).as("%s%s", out, err).isZero();
         JsonNode result = new ObjectMapper().readTree(out.toString());
         assertThat(result.path("searches"))
                 .hasSize(4)
