@@ -2,8 +2,8 @@ package dev.crab.overlap;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
+import com.fasterxml.jackson.databind.json.JsonMapper;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import java.nio.charset.StandardCharsets;
@@ -13,8 +13,8 @@ import java.util.HexFormat;
 
 /** SHA-256 over text and over canonical JSON (keys sorted, no white space). */
 public final class Digest {
-    private static final ObjectMapper CANONICAL =
-            new ObjectMapper().configure(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS, true);
+    private static final JsonMapper CANONICAL =
+            JsonMapper.builder().enable(JsonNodeFeature.WRITE_PROPERTIES_SORTED).build();
 
     private Digest() {}
 
@@ -36,7 +36,7 @@ public final class Digest {
     /** JSON text with sorted keys: equal for equal content, whatever order its keys came in. */
     public static String canonical(JsonNode json) {
         try {
-            return CANONICAL.writeValueAsString(CANONICAL.treeToValue(json, Object.class));
+            return CANONICAL.writeValueAsString(json);
         } catch (JsonProcessingException e) {
             throw CrabException.of(
                     ErrorCode.INTERNAL, "JSON cannot be written", e.getOriginalMessage(), "report this", e);

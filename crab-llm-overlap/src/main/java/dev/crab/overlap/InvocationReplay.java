@@ -172,10 +172,10 @@ public final class InvocationReplay {
     /**
      * Goes to the next LLM call.
      *
-     * @param request digest of the request
+     * @param request gives the digest of the request; asked only where it decides
      * @return the response that the journal holds for it; empty if the model has to be asked
      */
-    public Optional<ObjectNode> nextResponse(String request) {
+    public Optional<ObjectNode> nextResponse(Supplier<String> request) {
         synchronized (session) {
             refuseStale();
             index++;
@@ -183,7 +183,8 @@ public final class InvocationReplay {
             JournalRecord known = recorded.responses.get(index);
             if (known == null
                     || (newestResult > known.sequence()
-                            && !request.equals(known.body().path("request").asText()))) {
+                            && !request.get()
+                                    .equals(known.body().path("request").asText()))) {
                 return Optional.empty();
             }
             response = known.sequence();

@@ -20,6 +20,7 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
@@ -326,6 +327,18 @@ public final class TurnCoordinator implements AutoCloseable {
             lock.unlock();
         }
         return opened;
+    }
+
+    /**
+     * Runs work while the model thinks, behind the commit if one was started. May not run it at all: who needs what it does must be able to do it
+     * himself.
+     */
+    public void beside(Runnable work) {
+        try {
+            executor.execute(work);
+        } catch (RejectedExecutionException e) {
+            LOG.debug("Session {} is closed: nothing is done ahead", session.id());
+        }
     }
 
     /** As {@link #boundary(ObjectNode, LlmCall)}, of a request of which nothing is known. */

@@ -55,7 +55,7 @@ class RollbackReplayTest {
     }
 
     private static void respond(InvocationReplay invocation, String request, String text) {
-        assertThat(invocation.nextResponse(request)).isEmpty();
+        assertThat(invocation.nextResponse(() -> request)).isEmpty();
         invocation.responded(request, text(text));
     }
 
@@ -90,9 +90,9 @@ class RollbackReplayTest {
         assertThat(back.outside()).containsExactly(new OutsideEffect("t3", text("result 3")));
         InvocationReplay again = begin("call");
         assertThat(again.isResumed()).isTrue();
-        assertThat(again.nextResponse("r1")).contains(text("response 1"));
+        assertThat(again.nextResponse(() -> "r1")).contains(text("response 1"));
         assertThat(again.tool("id", "t1", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Recorded.class);
-        assertThat(again.nextResponse("r2")).as("what came of turn 1").isEmpty();
+        assertThat(again.nextResponse(() -> "r2")).as("what came of turn 1").isEmpty();
         again.responded("r2", text("another response 2"));
         assertThat(again.tool("id", "t2", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Run.class);
         assertThat(again.tool("id", "t3", "{}", ToolEffect.EXTERNAL))
@@ -145,7 +145,7 @@ class RollbackReplayTest {
     void callUnderWay_isRefusedToGoOn_andSoIsARollbackWhileAToolRuns() {
         InvocationReplay call = begin("call");
         turn(call, 1, ToolEffect.SANDBOX);
-        assertThat(call.nextResponse("r2")).isEmpty();
+        assertThat(call.nextResponse(() -> "r2")).isEmpty();
         turns.toolStarts("tool", ToolEffect.SANDBOX);
         stateInvalid(() -> turns.rollbackTo(1, ""));
         turns.toolEnded();
@@ -153,7 +153,7 @@ class RollbackReplayTest {
         turns.rollbackTo(1, "");
 
         stateInvalid(() -> call.responded("r2", text("late")));
-        stateInvalid(() -> call.nextResponse("r2"));
+        stateInvalid(() -> call.nextResponse(() -> "r2"));
         stateInvalid(() -> call.tool("id", "t", "{}", ToolEffect.SANDBOX));
         stateInvalid(() -> call.begun("tool", "t"));
         stateInvalid(() -> call.finished("tool", "t", ToolEffect.SANDBOX, false, text("late")));
@@ -170,7 +170,7 @@ class RollbackReplayTest {
 
     /** Past the first turn. */
     private static InvocationReplay again(InvocationReplay invocation) {
-        assertThat(invocation.nextResponse("r1")).isPresent();
+        assertThat(invocation.nextResponse(() -> "r1")).isPresent();
         assertThat(invocation.tool("id", "t1", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Recorded.class);
         return invocation;
     }
@@ -224,7 +224,7 @@ class RollbackReplayTest {
     void responseThatComesWhileTheSessionGoesBack_isInNoJournal() throws InterruptedException {
         InvocationReplay call = begin("call");
         turn(call, 1, ToolEffect.SANDBOX);
-        assertThat(call.nextResponse("r2")).isEmpty();
+        assertThat(call.nextResponse(() -> "r2")).isEmpty();
         AtomicReference<Throwable> refused = new AtomicReference<>();
         Thread late = new Thread(() -> refused.set(catchThrowable(() -> call.responded("r2", text("late")))));
         session.duringRollback = () -> {
@@ -239,7 +239,7 @@ class RollbackReplayTest {
         assertThat(refused.get())
                 .isInstanceOfSatisfying(
                         CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.STATE_INVALID));
-        assertThat(again(begin("call")).nextResponse("r2")).isEmpty();
+        assertThat(again(begin("call")).nextResponse(() -> "r2")).isEmpty();
     }
 
     @ParameterizedTest

@@ -45,7 +45,7 @@ class SessionReplayTest {
     }
 
     private static void respond(InvocationReplay invocation, String request, String text) {
-        assertThat(invocation.nextResponse(request)).isEmpty();
+        assertThat(invocation.nextResponse(() -> request)).isEmpty();
         invocation.responded(request, text(text));
     }
 
@@ -74,9 +74,9 @@ class SessionReplayTest {
         crashAndReopen();
 
         InvocationReplay again = begin("call");
-        assertThat(again.nextResponse("r1")).contains(text("one"));
+        assertThat(again.nextResponse(() -> "r1")).contains(text("one"));
         again.tool("id", "t1", "{}", ToolEffect.SANDBOX);
-        assertThat(again.nextResponse("r2")).isEmpty();
+        assertThat(again.nextResponse(() -> "r2")).isEmpty();
     }
 
     @Test
@@ -150,14 +150,14 @@ class SessionReplayTest {
         InvocationReplay again = begin("call");
         assertThat(again.isResumed()).isTrue();
         assertThat(again.key()).isEqualTo(first.key());
-        assertThat(again.nextResponse("drifted")).contains(text("one"));
+        assertThat(again.nextResponse(() -> "drifted")).contains(text("one"));
         assertThat(again.tool("id", "t1", "{}", ToolEffect.SANDBOX))
                 .isInstanceOfSatisfying(
                         ToolAnswer.Recorded.class,
                         recorded -> assertThat(recorded.result()).isEqualTo(text("done 1")));
-        assertThat(again.nextResponse("drifted")).contains(text("two"));
+        assertThat(again.nextResponse(() -> "drifted")).contains(text("two"));
         assertThat(again.tool("id", "t2", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Run.class);
-        assertThat(again.nextResponse("r3")).isEmpty();
+        assertThat(again.nextResponse(() -> "r3")).isEmpty();
     }
 
     @Test
@@ -182,9 +182,9 @@ class SessionReplayTest {
         InvocationReplay again = begin("call");
         assertThat(again.isResumed()).isTrue();
         assertThat(again.key()).isEqualTo(first.key());
-        assertThat(again.nextResponse("r1")).isPresent();
+        assertThat(again.nextResponse(() -> "r1")).isPresent();
         assertThat(again.tool("id", "t1", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Recorded.class);
-        assertThat(again.nextResponse("r2")).isPresent();
+        assertThat(again.nextResponse(() -> "r2")).isPresent();
         assertThat(again.tool("id", "t2", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Run.class);
     }
 
@@ -211,15 +211,15 @@ class SessionReplayTest {
 
         crashAndReopen();
         InvocationReplay same = begin("call");
-        assertThat(same.nextResponse("r1")).isPresent();
+        assertThat(same.nextResponse(() -> "r1")).isPresent();
         run(same, "t1", ToolEffect.SANDBOX, "done 1");
-        assertThat(same.nextResponse("r2")).contains(text("two"));
+        assertThat(same.nextResponse(() -> "r2")).contains(text("two"));
 
         crashAndReopen();
         InvocationReplay other = begin("call");
-        assertThat(other.nextResponse("r1")).isPresent();
+        assertThat(other.nextResponse(() -> "r1")).isPresent();
         run(other, "t1", ToolEffect.SANDBOX, "something else");
-        assertThat(other.nextResponse("r2 with something else")).isEmpty();
+        assertThat(other.nextResponse(() -> "r2 with something else")).isEmpty();
     }
 
     @Test
@@ -232,7 +232,7 @@ class SessionReplayTest {
 
         crashAndReopen();
         InvocationReplay again = begin("call");
-        assertThat(again.nextResponse("r1")).isPresent();
+        assertThat(again.nextResponse(() -> "r1")).isPresent();
         run(again, "t1", ToolEffect.SANDBOX, "something else");
         respond(again, "r2 with something else", "two, but new");
         assertThat(again.tool("id", "t2", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Run.class);
@@ -241,9 +241,11 @@ class SessionReplayTest {
 
         crashAndReopen();
         InvocationReplay third = begin("call");
-        assertThat(third.nextResponse("r1")).contains(text("one"));
+        assertThat(third.nextResponse(() -> "r1")).contains(text("one"));
         assertThat(third.tool("id", "t1", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Recorded.class);
-        assertThat(third.nextResponse("drifted")).as("answers the new result").contains(text("two, but new"));
+        assertThat(third.nextResponse(() -> "drifted"))
+                .as("answers the new result")
+                .contains(text("two, but new"));
     }
 
     @Test
@@ -255,13 +257,13 @@ class SessionReplayTest {
 
         crashAndReopen();
         InvocationReplay again = begin("call");
-        assertThat(again.nextResponse("r1")).isPresent();
+        assertThat(again.nextResponse(() -> "r1")).isPresent();
         run(again, "t1", ToolEffect.SANDBOX, "done 1 again");
         turns.settle(SessionReplay.node(), () -> {});
 
         crashAndReopen();
         InvocationReplay third = begin("call");
-        assertThat(third.nextResponse("r1")).isPresent();
+        assertThat(third.nextResponse(() -> "r1")).isPresent();
         assertThat(third.tool("id", "t1", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Recorded.class);
         assertThat(third.tool("id", "t2", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Run.class);
     }
@@ -284,7 +286,7 @@ class SessionReplayTest {
         run(first, "mail", ToolEffect.EXTERNAL, "sent");
         crashAndReopen();
         InvocationReplay again = begin("call");
-        assertThat(again.nextResponse("r1")).isPresent();
+        assertThat(again.nextResponse(() -> "r1")).isPresent();
         assertThat(again.tool("id", "mail", "{}", ToolEffect.EXTERNAL)).isInstanceOf(ToolAnswer.Recorded.class);
     }
 
@@ -296,7 +298,7 @@ class SessionReplayTest {
         first.begun(answer.toolKey(), "mail");
         crashAndReopen();
         InvocationReplay again = begin("call");
-        assertThat(again.nextResponse("r1")).isPresent();
+        assertThat(again.nextResponse(() -> "r1")).isPresent();
         assertThat(again.tool("id", "mail", "{}", ToolEffect.EXTERNAL))
                 .isEqualTo(new ToolAnswer.Unknown(answer.toolKey()));
     }
@@ -310,7 +312,7 @@ class SessionReplayTest {
         first.finished(answer.toolKey(), "push", ToolEffect.EXTERNAL, true, text("pushed"));
         crashAndReopen();
         InvocationReplay again = begin("call");
-        assertThat(again.nextResponse("r1")).isPresent();
+        assertThat(again.nextResponse(() -> "r1")).isPresent();
         assertThat(again.tool("id", "push", "{}", ToolEffect.EXTERNAL)).isInstanceOf(ToolAnswer.Unknown.class);
     }
 
@@ -322,7 +324,7 @@ class SessionReplayTest {
         first.release();
         InvocationReplay again = begin("call");
         assertThat(again.isResumed()).isTrue();
-        assertThat(again.nextResponse("r1")).isPresent();
+        assertThat(again.nextResponse(() -> "r1")).isPresent();
         assertThat(again.tool("id", "t1", "{}", ToolEffect.SANDBOX)).isInstanceOf(ToolAnswer.Recorded.class);
     }
 
@@ -368,7 +370,7 @@ class SessionReplayTest {
 
         InvocationReplay again = turns.replay().begin("call", "memory", run, SessionReplay.node());
         assertThat(again.key()).isEqualTo(first.key());
-        assertThat(again.nextResponse("r1")).contains(text("one"));
+        assertThat(again.nextResponse(() -> "r1")).contains(text("one"));
         again.end();
         beside.end();
         InvocationReplay third = turns.replay().begin("call", "memory", run, SessionReplay.node());

@@ -6,7 +6,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.crab.overlap.Digest;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
@@ -27,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** LangChain4j's objects as JSON for the journal and back. Messages in LangChain4j's own form; digests over canonical JSON of it. */
+/** LangChain4j's objects as JSON for the journal and back. Messages in LangChain4j's own form. */
 final class MessageCodec {
     private static final Logger LOG = LoggerFactory.getLogger(MessageCodec.class);
     /** With the limits that LangChain4j's own reader has: what goes beyond could be recorded, and never be read again. */
@@ -44,10 +43,6 @@ final class MessageCodec {
 
     static List<ChatMessage> messages(JsonNode json) {
         return ChatMessageDeserializer.messagesFromJson(json.toString());
-    }
-
-    static String digest(List<ChatMessage> messages) {
-        return Digest.of(Digest.canonical(messages(messages)));
     }
 
     static ObjectNode response(ChatResponse response) {

@@ -178,10 +178,10 @@ final class ProtectedInvocation {
      * An LLM call under way.
      *
      * @param request with the messages first sent
-     * @param digest of these
+     * @param sent these
      * @param known the response that the journal holds
      */
-    record ModelCall(ChatRequest request, String digest, Optional<ChatResponse> known, LlmWindow window) {}
+    record ModelCall(ChatRequest request, SentMessages sent, Optional<ChatResponse> known, LlmWindow window) {}
 
     /** An LLM call: the boundary of the turn before, then the journal's response, or the model's while the turn is committed. */
     ChatResponse chat(ChatRequest request, LlmCall description, Function<ChatRequest, ChatResponse> live) {
@@ -232,8 +232,8 @@ final class ProtectedInvocation {
             refuseAfterEnd("an LLM call");
             calls.incrementAndGet();
             ChatRequest pinned = back.before(request);
-            String digest = MessageCodec.digest(pinned.messages());
-            Optional<ObjectNode> known = replay.nextResponse(digest);
+            SentMessages messages = new SentMessages(pinned.messages());
+            Optional<ObjectNode> known = replay.nextResponse(messages::digest);
             if (known.isPresent() && replay.index() == 1) {
                 pinFirst(request.messages(), pinned.messages(), known.get());
             }
@@ -245,8 +245,10 @@ final class ProtectedInvocation {
             if (known.isPresent()) {
                 window.close();
                 LOG.debug("LLM call {} of {} is served from the journal", replay.index(), replay.key());
+            } else {
+                turns.beside(messages.work());
             }
-            return new ModelCall(pinned, digest, known.map(MessageCodec::response), window);
+            return new ModelCall(pinned, messages, known.map(MessageCodec::response), window);
         } catch (CrabException e) {
             throw stop(e);
         }
@@ -258,12 +260,14 @@ final class ProtectedInvocation {
         try {
             ObjectNode payload = MessageCodec.response(response);
             if (replay.index() == 1) {
-                payload.set(PROMPT, MessageCodec.messages(call.request().messages()));
+                payload.set(PROMPT, call.sent().json());
                 if (memory != null) {
-                    payload.set(MEMORY, MessageCodec.messages(memory.messages()));
+                    List<ChatMessage> kept = memory.messages();
+                    boolean asSent = kept.equals(call.sent().messages());
+                    payload.set(MEMORY, asSent ? call.sent().json() : MessageCodec.messages(kept));
                 }
             }
-            replay.responded(call.digest(), payload);
+            replay.responded(call.sent().digest(), payload);
         } catch (CrabException e) {
             throw stop(e);
         }
