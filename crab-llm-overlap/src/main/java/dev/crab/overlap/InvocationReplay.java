@@ -296,7 +296,8 @@ public final class InvocationReplay {
     }
 
     /**
-     * Records a tool's result; durable on return.
+     * Records a tool's result; of an external effect, durable on return. Any other counts only if the turn that it is part of is committed, and is
+     * durable with that.
      *
      * @param sandboxUsed whether a tool with an external effect changed the sandbox too
      */
@@ -309,8 +310,11 @@ public final class InvocationReplay {
                 .put("external", effect == ToolEffect.EXTERNAL && !sandboxUsed);
         body.set("result", result);
         synchronized (session) {
-            newestResult =
-                    Math.max(newestResult, append(RecordKinds.RESULT, body).sequence());
+            refuseStale();
+            JournalRecord record = effect == ToolEffect.EXTERNAL
+                    ? session.append(RecordKinds.RESULT, body)
+                    : session.write(RecordKinds.RESULT, body);
+            newestResult = Math.max(newestResult, record.sequence());
         }
     }
 

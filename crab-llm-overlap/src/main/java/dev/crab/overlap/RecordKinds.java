@@ -20,7 +20,7 @@ final class RecordKinds {
     static final String PREPARED = "prepared";
     /** A durable run is complete. */
     static final String RUN_END = "run-end";
-    /** Reports that no other record carried. */
+    /** Reports of turns. */
     static final String REPORT = "turn-report";
 
     /** What tells this session from every other one, made anew for each that was ever made. */

@@ -79,6 +79,7 @@ public final class SessionReplay {
         SessionReplay replay = new SessionReplay(session.id(), session.journal());
         List<JournalRecord> recovered = session.journal().recovered();
         recovered.forEach(replay::apply);
+        recovered.forEach(replay.reports::read);
         recovered.forEach(replay.reports::reportOf);
         if (!recovered.isEmpty()) {
             ObjectNode open = node().put("turn", 0).put(WATERMARK, -1);
@@ -102,6 +103,11 @@ public final class SessionReplay {
             public JournalRecord append(String kind, ObjectNode body) {
                 throw new UnsupportedOperationException("nothing is written");
             }
+
+            @Override
+            public JournalRecord write(String kind, ObjectNode body) {
+                return append(kind, body);
+            }
         });
         records.forEach(replay::apply);
         return replay;
@@ -115,22 +121,23 @@ public final class SessionReplay {
         return JsonNodeFactory.instance.objectNode();
     }
 
-    /** Appends a record; durable on return. Reports that wait for a ride go with it. */
+    /** Appends a record; durable on return. */
     synchronized JournalRecord append(String kind, ObjectNode body) {
-        if (!unwritten.isEmpty()) {
-            ArrayNode array = body.putArray("reports");
-            unwritten.forEach(report -> array.add(report.toJson()));
-        }
-        JournalRecord record = journal.append(kind, body);
-        body.remove("reports");
-        unwritten.clear();
+        return applied(journal.append(kind, body));
+    }
+
+    /** Appends a record that is durable with the next one that {@link #append} appends, or with the commit of the turn. */
+    synchronized JournalRecord write(String kind, ObjectNode body) {
+        return applied(journal.write(kind, body));
+    }
+
+    private JournalRecord applied(JournalRecord record) {
         apply(record);
         return record;
     }
 
     private void apply(JournalRecord record) {
         last = Math.max(last, record.sequence());
-        reports.read(record);
         ObjectNode body = record.body();
         switch (record.kind()) {
             case RecordKinds.OPEN -> {
@@ -349,10 +356,14 @@ public final class SessionReplay {
         return reports.all();
     }
 
-    /** Writes the reports that no other record has carried yet. */
-    synchronized void flushReports() {
+    /** Writes the reports that are not in the journal yet. */
+    synchronized void writeReports() {
         if (!unwritten.isEmpty()) {
-            append(RecordKinds.REPORT, node());
+            ObjectNode body = node();
+            ArrayNode array = body.putArray("reports");
+            unwritten.forEach(report -> array.add(report.toJson()));
+            unwritten.clear();
+            write(RecordKinds.REPORT, body);
         }
     }
 

@@ -50,6 +50,15 @@ import org.slf4j.LoggerFactory;
 public final class TurnCoordinator implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(TurnCoordinator.class);
 
+    /**
+     * What a commit leaves an LLM request at most, to be on its way: a thread that is woken takes the processor from the one that wakes it, and
+     * that one has a request to send.
+     */
+    private static final long MOST_HEAD_START_NANOS = 3_000_000;
+
+    /** What part of the time until the response is expected that may be: one in so many. */
+    private static final int HEAD_START_SHARE = 20;
+
     private final SandboxSession session;
     private final SessionReplay replay;
     private final UncapturedPolicy policy;
@@ -62,6 +71,7 @@ public final class TurnCoordinator implements AutoCloseable {
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
+    private final Condition hurried = lock.newCondition();
     private TurnState state = TurnState.QUIET;
     private boolean leaving;
     private int toolsInFlight;
@@ -73,6 +83,10 @@ public final class TurnCoordinator implements AutoCloseable {
     private TurnReporting.@Nullable Pending open;
     private @Nullable ScheduledTurn scheduled;
     private @Nullable CrabException failure;
+
+    /** Somebody waits for the commit under way. */
+    private boolean awaited;
+
     private final List<Runnable> afterCommit = new ArrayList<>();
     private final Set<LongWait> waits = new HashSet<>();
     private boolean parkWanted;
@@ -559,7 +573,27 @@ public final class TurnCoordinator implements AutoCloseable {
         open = report;
         duePosition = null;
         failure = null;
-        executor.execute(() -> commit(current, position, report, turnOnHost == null ? Admission.FREE : turnOnHost));
+        awaited = next == null;
+        long headStart =
+                next == null ? 0 : Math.min(MOST_HEAD_START_NANOS, (next.expectedNanos() - now) / HEAD_START_SHARE);
+        executor.execute(() -> {
+            letRequestLeave(headStart);
+            commit(current, position, report, turnOnHost == null ? Admission.FREE : turnOnHost);
+        });
+    }
+
+    private void letRequestLeave(long nanos) {
+        lock.lock();
+        try {
+            long left = nanos;
+            while (!awaited && left > 0) {
+                left = hurried.awaitNanos(left);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } finally {
+            lock.unlock();
+        }
     }
 
     private void commit(Turn current, ObjectNode position, TurnReporting.Pending report, Admission admission) {
@@ -601,6 +635,7 @@ public final class TurnCoordinator implements AutoCloseable {
         } else if (finished != null) {
             reporting.publish(finished);
         }
+        writeReports();
         for (Runnable one : then) {
             try {
                 one.run();
@@ -636,11 +671,23 @@ public final class TurnCoordinator implements AutoCloseable {
         }
         if (finished != null) {
             reporting.publish(finished);
+            beside(this::writeReports);
+        }
+    }
+
+    /** They tell what was, and nothing depends on them. */
+    private void writeReports() {
+        try {
+            replay.writeReports();
+        } catch (CrabException e) {
+            LOG.warn("What became of turns of session {} cannot be noted", session.id(), e);
         }
     }
 
     /** Somebody waits for the commit under way. */
     private void promote() {
+        awaited = true;
+        hurried.signalAll();
         if (scheduled != null) {
             scheduled.promote();
         }
@@ -666,7 +713,7 @@ public final class TurnCoordinator implements AutoCloseable {
             state = TurnTransitions.next(state, TurnEvent.CLOSE);
             changed.signalAll();
             if (wasOpen) {
-                replay.flushReports();
+                writeReports();
             }
         } finally {
             lock.unlock();

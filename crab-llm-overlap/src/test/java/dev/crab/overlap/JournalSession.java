@@ -17,6 +17,7 @@ import dev.crab.runtime.store.FileJournal;
 import dev.crab.runtime.store.Journal;
 import dev.crab.runtime.store.JournalRecord;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -108,6 +109,15 @@ final class JournalSession implements SandboxSession {
     @Override
     public @Nullable Commit lastCommit() {
         return last;
+    }
+
+    /** Bytes of the journal that a power cut would take. */
+    long unflushed() {
+        try {
+            return Files.size(directory.resolve("journal")) - journal.durableLength();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     @Override

@@ -62,6 +62,26 @@ class SessionReplayTest {
     }
 
     @Test
+    void resultsOfExternalEffects_areDurableAtOnce_andOthersWithTheCommit() {
+        InvocationReplay invocation = begin("call");
+        respond(invocation, "r1", "one");
+        assertThat(session.unflushed()).isZero();
+        run(invocation, "inside", ToolEffect.SANDBOX, "done");
+        assertThat(session.unflushed()).isPositive();
+        run(invocation, "outside", ToolEffect.EXTERNAL, "done");
+        assertThat(session.unflushed()).isZero();
+        run(invocation, "looks", ToolEffect.READ_ONLY, "seen");
+        long result = session.unflushed();
+        assertThat(result).isPositive();
+        session.duringCommit = () -> assertThat(session.unflushed()).isEqualTo(result);
+        turns.settle(SessionReplay.node(), () -> assertThat(session.unflushed()).isNotEqualTo(result));
+        invocation.end();
+        turns.close();
+        session.journal().append("end", SessionReplay.node());
+        assertThat(session.unflushed()).isZero();
+    }
+
+    @Test
     void rejectedResponse_isNotServedAgain_inTheNextProgramEither() {
         InvocationReplay first = begin("call");
         respond(first, "r1", "one");

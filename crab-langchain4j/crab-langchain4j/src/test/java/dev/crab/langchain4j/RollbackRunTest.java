@@ -397,6 +397,11 @@ class RollbackRunTest {
             public JournalRecord append(String kind, ObjectNode body) {
                 throw CrabException.of(ErrorCode.DISK_FULL, "no record", "test", "none");
             }
+
+            @Override
+            public JournalRecord write(String kind, ObjectNode body) {
+                return append(kind, body);
+            }
         };
         return (SandboxSession) Proxy.newProxyInstance(
                 SandboxSession.class.getClassLoader(),

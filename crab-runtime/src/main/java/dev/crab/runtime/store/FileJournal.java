@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
  * <p>An append has two steps. Under the monitor the frame is written behind the last one; if that fails (a full disk), the file is cut
  * back to where it was and the journal goes on. Then it is flushed: the first caller that finds no flush under way becomes the leader
  * and flushes what is there for everyone; those who come meanwhile wait, and one of them leads the next flush. So callers side by
- * side share flushes and nobody waits for a timer.
+ * side share flushes and nobody waits for a timer. A record that is only written goes with the next flush.
  *
  * <p>A failed flush is different. Linux reports a write-back error once, and marks the pages clean although they never reached the disk;
  * flushing again would succeed and mean nothing. So the journal is then failed for good: every append is refused until it has been
@@ -216,6 +216,11 @@ public final class FileJournal implements Journal, AutoCloseable {
         return appendMeasured(kind, body).entry();
     }
 
+    @Override
+    public JournalRecord write(String kind, ObjectNode body) {
+        return written(kind, body).entry();
+    }
+
     /**
      * What an append did.
      *
@@ -226,6 +231,16 @@ public final class FileJournal implements Journal, AutoCloseable {
 
     /** As {@link #append}, and tells the size. */
     public Appended appendMeasured(String kind, ObjectNode body) {
+        Written done = written(kind, body);
+        flushUpTo(done.end);
+        FaultPoints.reach("journal.noted");
+        return new Appended(done.entry, done.bytes);
+    }
+
+    /** @param end of the record in the file */
+    private record Written(JournalRecord entry, long bytes, long end) {}
+
+    private Written written(String kind, ObjectNode body) {
         byte[] payload = JournalFormat.payload(kind, body);
         // The caller keeps its object: what it does to it later must not change what the record says.
         JournalRecord entry;
@@ -237,9 +252,7 @@ public final class FileJournal implements Journal, AutoCloseable {
             end = written;
         }
         FaultPoints.reach("journal.written");
-        flushUpTo(end);
-        FaultPoints.reach("journal.noted");
-        return new Appended(entry, JournalFormat.FRAME_BYTES + payload.length);
+        return new Written(entry, JournalFormat.FRAME_BYTES + payload.length, end);
     }
 
     /** Bytes of the journal that are durable. */
@@ -332,6 +345,21 @@ public final class FileJournal implements Journal, AutoCloseable {
         }
     }
 
+    private void flushRest() {
+        long end;
+        synchronized (this) {
+            if (closed || failure != null) {
+                return;
+            }
+            end = written;
+        }
+        try {
+            flushUpTo(end);
+        } catch (CrabException e) {
+            LOG.warn("{}: the last records may not be on the disk", path, e);
+        }
+    }
+
     private boolean cutBack(long length) {
         try {
             file.setLength(length);
@@ -368,9 +396,10 @@ public final class FileJournal implements Journal, AutoCloseable {
         }
     }
 
-    /** Closes the files. What was appended is durable already. Idempotent. */
+    /** Closes the files, once all that was written is durable; that it cannot be made so ends the journal like any failed flush. Idempotent. */
     @Override
     public void close() {
+        flushRest();
         synchronized (this) {
             boolean interrupted = false;
             while (flushing) {

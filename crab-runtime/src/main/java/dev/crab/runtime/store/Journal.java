@@ -15,4 +15,12 @@ public interface Journal {
      *     before still is
      */
     JournalRecord append(String kind, ObjectNode body);
+
+    /**
+     * Appends a record without waiting for the disk: on return it survives the death of this process, and a power cut only once a later
+     * {@link #append} has returned or the journal was closed.
+     *
+     * @throws dev.crab.runtime.error.CrabException as {@link #append}
+     */
+    JournalRecord write(String kind, ObjectNode body);
 }

@@ -267,6 +267,33 @@ class FileJournalTest {
     }
 
     @Test
+    void recordThatIsOnlyWritten_isThereForTheNextProgram_andDurableWithTheNextAppend() throws IOException {
+        try (FileJournal journal = FileJournal.open(directory)) {
+            journal.append("first", body(1));
+            long before = journal.durableLength();
+            assertThat(journal.write("second", body(2)).sequence()).isEqualTo(1);
+            assertThat(journal.durableLength()).isEqualTo(before);
+            assertThat(FileJournal.read(directory)).as("after a kill").hasSize(2);
+
+            journal.append("third", body(3));
+            assertThat(journal.durableLength()).isEqualTo(size(journal()));
+        }
+    }
+
+    @Test
+    void close_makesDurableWhatIsOnlyWritten() {
+        AtomicInteger flushes = new AtomicInteger();
+        FileJournal journal = FileJournal.open(directory);
+        journal.write("first", body(1));
+        FaultPoints.handler((name, times) -> flushes.addAndGet(name.equals("journal.flush") ? 1 : 0));
+        journal.close();
+        journal.close();
+        assertThat(flushes).hasValue(1);
+        assertThat(journal.durableLength()).isEqualTo(size(journal()));
+        assertThat(FileJournal.read(directory)).hasSize(1);
+    }
+
+    @Test
     void interruptedCaller_stillAppendsAndKeepsItsFlag() {
         try (FileJournal journal = FileJournal.open(directory)) {
             Thread.currentThread().interrupt();

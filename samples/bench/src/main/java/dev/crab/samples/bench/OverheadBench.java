@@ -13,20 +13,37 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Locale;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.IDefaultValueProvider;
+import picocli.CommandLine.Model.ArgSpec;
+import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Option;
 
 /** What Crab adds to an LLM call where nothing crashes and nothing is done in the sandbox. */
 @Command(
         name = "overhead",
         mixinStandardHelpOptions = true,
+        defaultValueProvider = OverheadBench.WarmUp.class,
         description = {
             "AI services with Crab on and off, turn about, against a server that answers like a model: what Crab adds to each LLM call.",
             "",
-            "Nothing crashes and no tool uses the sandbox. What of it the agent waits until records of the journal are on the disk is shown apart.",
+            "Nothing crashes and no tool uses the sandbox. What of it the agent waits until records of the journal are on the disk is shown apart,"
+                    + " and so are the first " + OverheadBench.COLD + " runs, in which the JVM is new.",
             ""
         })
 final class OverheadBench extends Measurement {
+    /** Runs at the beginning that are shown apart. */
+    static final int COLD = 20;
+
+    /** More than other measurements take: until the compiler has seen a thousand calls, they are about it. */
+    static final class WarmUp implements IDefaultValueProvider {
+        @Override
+        public @Nullable String defaultValue(ArgSpec argument) {
+            return argument instanceof OptionSpec option && option.longestName().equals("--warm-up") ? "200" : null;
+        }
+    }
+
     @Option(
             names = "--latency",
             paramLabel = "MS",
@@ -86,6 +103,7 @@ final class OverheadBench extends Measurement {
         private final Series added = new Series("  added to each");
         private final Series flushed = new Series("    of that, until records are on the disk");
         private final Series rest = new Series("    all else");
+        private final Series cold = new Series("  all else, in the first " + COLD + " runs");
         private long flushes;
         private int runs;
 
@@ -99,7 +117,7 @@ final class OverheadBench extends Measurement {
             this.protectedOne = new Series(name + ", Crab on: an LLM call");
         }
 
-        void run(int number, boolean counts) {
+        void run(int number, boolean counts, boolean isCold) {
             final long waited = clock.waited;
             final long before = clock.flushes;
             // Each goes first in half of the runs.
@@ -113,6 +131,7 @@ final class OverheadBench extends Measurement {
             add(added, (with - without) / calls, counts);
             add(flushed, onDisk / calls, counts);
             add(rest, (with - without - onDisk) / calls, counts);
+            add(cold, (with - without - onDisk) / calls, isCold);
             flushes += clock.flushes - before;
             runs++;
         }
@@ -125,6 +144,9 @@ final class OverheadBench extends Measurement {
 
         void report(Report report) {
             report.add(plain, protectedOne, added, flushed, rest);
+            if (cold.runs() > 0) {
+                report.add(cold);
+            }
             report.note(String.format(
                     Locale.ROOT,
                     "%s: of %.2f ms added to an LLM call at the median, waiting for %.1f flushes is %.2f ms, and all else %.2f ms",
@@ -156,7 +178,7 @@ final class OverheadBench extends Measurement {
                 int done = 0;
                 for (Pair pair : pairs) {
                     for (int i = -warmUp; i < count; i++) {
-                        pair.run(i, i >= 0);
+                        pair.run(i, i >= 0, i < Math.min(0, COLD - warmUp));
                         progress("run", ++done, pairs.size() * (count + warmUp));
                     }
                 }

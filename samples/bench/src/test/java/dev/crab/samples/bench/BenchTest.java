@@ -35,7 +35,7 @@ class BenchTest {
 
         assertThat(status).as(err.toString(StandardCharsets.UTF_8)).isZero();
         JsonNode report = new ObjectMapper().readTree(out.toByteArray());
-        assertThat(report.path("series")).hasSize(10);
+        assertThat(report.path("series")).hasSize(12);
         assertThat(report.path("series").path(9).path("runs").asInt()).isEqualTo(2);
         // A call of a chat waits for its start, response and end; one of an agent for its response and result.
         assertThat(report.path("notes").path(0).asText()).contains("agent with tools: of", " 2.2 flushes is");
