@@ -22,12 +22,16 @@ import picocli.CommandLine.Option;
             "Going back to the last turn and branching from it, of an idle sandbox (bash and a python web server).",
             "",
             "From the call until the sandbox can run a command, the first command apart; with a sandbox that was parked ahead for the turn,"
-                    + " and with a restore.",
+                    + " and with a restore. Each begins a quarter of a second after the next sandbox is parked, when what the one before"
+                    + " left to do in the background is done.",
             ""
         })
 final class RollbackBench extends Measurement {
     /** Until something is parked, at most: a minute. */
     private static final long PATIENCE_NANOS = 60_000_000_000L;
+
+    /** In which the sandbox that was left ends. */
+    private static final long REST_NANOS = 250_000_000L;
 
     @Option(
             names = "--branches",
@@ -39,9 +43,6 @@ final class RollbackBench extends Measurement {
     /** One way of going back over the runs. */
     private record Kind(SandboxSession session, Series back, Series verify, Series first, boolean parked) {
         void run(boolean counts) {
-            if (parked) {
-                awaitStandby(session);
-            }
             Rollback rollback = session.rollbackTo(1);
             long first = execTrue(session.sandbox());
             if (rollback.standby() != parked) {
@@ -78,9 +79,12 @@ final class RollbackBench extends Measurement {
                     true);
             Report report = new Report("Rollback and branching", Machine.describe());
             for (int i = -warmUp; i < count; i++) {
+                rest(standby);
                 restored.run(i >= 0);
+                rest(standby);
                 parked.run(i >= 0);
                 if (i % 3 == 0) {
+                    rest(standby);
                     branch(runtime, plain, branch, branchFirst, i >= 0);
                 }
                 progress("run", i + 1 + warmUp, count + warmUp);
@@ -102,14 +106,15 @@ final class RollbackBench extends Measurement {
         return session;
     }
 
-    private static void awaitStandby(SandboxSession session) {
+    private static void rest(SandboxSession standby) {
         long deadline = System.nanoTime() + PATIENCE_NANOS;
-        while (session.standbys() == 0) {
+        while (standby.standbys() == 0) {
             if (System.nanoTime() > deadline) {
                 throw new IllegalStateException("nothing was parked within a minute");
             }
             LockSupport.parkNanos(1_000_000);
         }
+        LockSupport.parkNanos(REST_NANOS);
     }
 
     private void branch(CrabRuntime runtime, SandboxSession session, Series all, Series first, boolean counts) {
