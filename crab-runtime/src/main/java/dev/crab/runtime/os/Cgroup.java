@@ -132,6 +132,7 @@ public final class Cgroup {
 
     private static void await(String what, BooleanSupplier condition) {
         long deadline = System.nanoTime() + PATIENCE.toNanos();
+        long pause = 20_000; // most is done in a moment
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() > deadline) {
                 throw CrabException.of(
@@ -140,7 +141,8 @@ public final class Cgroup {
                         "the kernel did not do it within " + PATIENCE.toSeconds() + " s",
                         "look for a process there in uninterruptible sleep (state D)");
             }
-            LockSupport.parkNanos(200_000);
+            LockSupport.parkNanos(pause);
+            pause = Math.min(2 * pause, 200_000);
         }
     }
 }
