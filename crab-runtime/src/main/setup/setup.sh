@@ -7,6 +7,16 @@
 # that is fast (a setup with nothing to do takes well under a second), and it leaves alone what came another way.
 
 setup() {
+    setup_with setup_image
+}
+
+# For what starts no sandbox.
+setup_without_image() {
+    setup_with true
+}
+
+# setup_with COMMAND: all but the image, and COMMAND.
+setup_with() {
     check_platform
     open_data_directory
     lock SETUP_LOCK "$CRAB_LIB" "another ./crab setup on this machine"
@@ -15,7 +25,7 @@ setup() {
     setup_maven
     setup_kernel
     setup_criu
-    setup_image
+    "$1"
     unlock SETUP_LOCK
 }
 

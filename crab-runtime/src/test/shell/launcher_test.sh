@@ -484,6 +484,20 @@ failed_image_build_leaves_nothing() {
     [[ -z $(ls -A "$SCRATCH/image/images") ]] || give_up "left: $(ls -A "$SCRATCH/image/images")"
 }
 
+only_what_starts_sandboxes_makes_an_image() {
+    OUT=$(
+        load_launcher "$SCRATCH/noimage"
+        for step in check_platform setup_packages setup_jdk setup_maven setup_kernel setup_criu; do
+            eval "$step() { :; }"
+        done
+        setup_image() { echo image; }
+        setup_without_image
+        echo then
+        setup
+    )
+    [[ $OUT == $'then\nimage' ]] || give_up "$OUT"
+}
+
 image_without_its_stamp_is_built_anew() {
     (
         load_launcher "$SCRATCH/halfimage"
@@ -769,7 +783,7 @@ for test in help_lists_every_command version_is_that_of_the_build help_of_a_comm
     selftest_that_cannot_be_carried_out_says_nothing_of_criu \
     passed_selftest_is_not_repeated_for_the_same_program_and_is_for_another criu_in_the_path_that_works_is_linked_to \
     tarball_with_another_checksum_is_refused older_source_is_refused failed_image_build_leaves_nothing \
-    image_without_its_stamp_is_built_anew image_with_more_packages_is_another_and_is_made_once \
+    only_what_starts_sandboxes_makes_an_image image_without_its_stamp_is_built_anew image_with_more_packages_is_another_and_is_made_once \
     nothing_is_proved_without_a_known_name image_is_fit_for_a_sandbox passed_tests_are_counted \
     skipped_test_fails_the_run_and_is_named failed_test_is_counted_as_failed module_without_a_report_fails_the_run \
     class_without_a_report_fails_the_run report_of_a_nested_class_counts_for_its_outer_one \

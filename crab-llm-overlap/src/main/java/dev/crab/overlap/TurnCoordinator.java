@@ -713,6 +713,7 @@ public final class TurnCoordinator implements AutoCloseable {
             state = TurnTransitions.next(state, TurnEvent.CLOSE);
             changed.signalAll();
             if (wasOpen) {
+                endWindow();
                 writeReports();
             }
         } finally {
@@ -720,6 +721,15 @@ public final class TurnCoordinator implements AutoCloseable {
             if (ownExecutor != null) {
                 ownExecutor.shutdown();
             }
+        }
+    }
+
+    /** The LLM call in flight is not awaited: the turn behind it is told of as far as it goes. */
+    private void endWindow() {
+        TurnReporting.Pending report = open;
+        if (report != null && report.windowClosedAt < 0) {
+            report.windowClosedAt = clock.getAsLong();
+            completed(report);
         }
     }
 

@@ -135,6 +135,22 @@ class TurnCoordinatorTest {
     }
 
     @Test
+    void programThatLeavesWhileTheModelThinks_hasTheReportOfTheTurnBefore() {
+        tool("one");
+        turns.boundary(position());
+        await().until(() -> turns.state() == TurnState.QUIET);
+        clock.set(9_000);
+        close();
+
+        open();
+
+        assertThat(turns.reports()).singleElement().satisfies(report -> {
+            assertThat(report.windowNanos()).isEqualTo(9_000);
+            assertThat(report.persistNanos()).isEqualTo(30);
+        });
+    }
+
+    @Test
     void boundaryWithoutTools_commitsNothing() {
         turns.boundary(position()).close();
         turns.settle(position(), () -> {});

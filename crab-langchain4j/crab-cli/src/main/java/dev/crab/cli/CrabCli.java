@@ -67,11 +67,15 @@ public final class CrabCli implements Runnable {
         if (json) {
             command.getOut().println(Json.error(refusal));
         } else {
-            command.getErr().println(refusal.code() + ": " + refusal.what());
-            command.getErr().println("  why:  " + refusal.why());
-            command.getErr().println("  cure: " + refusal.cure());
+            print(command.getErr(), refusal);
         }
         return REFUSED;
+    }
+
+    static void print(PrintWriter err, CrabException refusal) {
+        err.println(refusal.code() + ": " + refusal.what());
+        err.println("  why:  " + refusal.why());
+        err.println("  cure: " + refusal.cure());
     }
 
     @Override

@@ -18,9 +18,7 @@ final class DeleteCommand extends Report {
     @Override
     public Integer call() {
         try (CrabRuntime runtime = runtime()) {
-            sessions.forEach(runtime::delete);
+            return toEach(sessions, "deleted", runtime::delete);
         }
-        report("deleted", sessions);
-        return CrabCli.DONE;
     }
 }

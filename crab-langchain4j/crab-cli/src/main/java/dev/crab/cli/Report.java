@@ -1,5 +1,6 @@
 package dev.crab.cli;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.CrabConfig;
 import dev.crab.runtime.CrabRuntime;
@@ -11,6 +12,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -51,15 +53,38 @@ abstract class Report implements Callable<Integer> {
                         : Map.of(CrabConfig.DATA, chosen.toAbsolutePath().toString()));
     }
 
-    /** Says what was done to which sessions. */
-    void report(String what, List<String> sessions) {
-        if (json) {
-            ObjectNode document = Json.object();
-            sessions.forEach(document.putArray(what)::add);
-            out().println(Json.text(document));
-        } else {
-            sessions.forEach(session -> out().println(what + " " + session));
+    /**
+     * Does work to each of some sessions, whatever becomes of the others, and says what was done and what was refused.
+     *
+     * @param done the work's name, as a participle
+     * @return the exit code
+     */
+    int toEach(List<String> sessions, String done, Consumer<String> work) {
+        ObjectNode document = Json.object();
+        ArrayNode worked = document.putArray(done);
+        ArrayNode refused = Json.object().arrayNode();
+        for (String session : sessions) {
+            try {
+                work.accept(session);
+                worked.add(session);
+                if (!json) {
+                    out().println(done + " " + session);
+                }
+            } catch (CrabException refusal) {
+                refused.add(Json.describe(refusal));
+                if (!json) {
+                    CrabCli.print(err(), refusal);
+                }
+            }
         }
+        if (!refused.isEmpty()) {
+            document.set("error", refused.get(0));
+            document.set("errors", refused);
+        }
+        if (json) {
+            out().println(Json.text(document));
+        }
+        return refused.isEmpty() ? CrabCli.DONE : CrabCli.REFUSED;
     }
 
     /** A runtime over the data directory, which must be there: a name mistyped is not one without sessions, and none is made by looking. */

@@ -18,9 +18,7 @@ final class StopCommand extends Report {
     @Override
     public Integer call() {
         try (CrabRuntime runtime = runtime()) {
-            sessions.forEach(runtime::stop);
+            return toEach(sessions, "stopped", runtime::stop);
         }
-        report("stopped", sessions);
-        return CrabCli.DONE;
     }
 }

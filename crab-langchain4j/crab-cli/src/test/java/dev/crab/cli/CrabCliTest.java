@@ -128,8 +128,17 @@ class CrabCliTest {
         assertThat(crab("gc", here()).status()).isZero();
         assertThat(new DataDirectory(data).chats()).containsExactly("talk");
 
-        assertThat(crab("delete", "talk", here()).status()).isZero();
+        // What can be done is done and told, whatever stands before it.
+        assertThat(crab("delete", "nope", "talk", here())).satisfies(answer -> {
+            assertThat(answer.status()).isEqualTo(1);
+            assertThat(answer.out()).isEqualTo("deleted talk\n");
+            assertThat(answer.err()).startsWith("SESSION_UNKNOWN");
+        });
         assertThat(new DataDirectory(data).chats()).isEmpty();
+        JsonNode refused = crab("delete", "nope", "no", "--json", here()).json();
+        assertThat(refused.path("deleted")).isEmpty();
+        assertThat(refused.path("errors")).hasSize(2);
+        assertThat(refused.path("error").path("code").asText()).isEqualTo("SESSION_UNKNOWN");
         assertThat(crab("delete", "talk", here()).err()).contains("SESSION_UNKNOWN");
     }
 

@@ -11,6 +11,8 @@ import dev.crab.runtime.session.SessionRecords.Timeline;
 import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.LostProcess;
 import dev.crab.runtime.store.Manifest;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -45,6 +47,9 @@ final class SessionOpening {
     }
 
     DurableSession open(SessionCircle circle) {
+        if (requested != null && !Files.exists(services.data().session(id), LinkOption.NOFOLLOW_LINKS)) {
+            services.factory().resolve(requested.image()); // before anything is made that would be left behind
+        }
         CheckpointStore store = requested == null
                 ? CheckpointStore.openExisting(services.data(), id)
                 : CheckpointStore.open(services.data(), id);

@@ -404,6 +404,7 @@ class SandboxSessionTest {
                 ErrorCode.IMAGE_NOT_FOUND,
                 () -> fixture.runtime()
                         .open(id, spec().withImage(new SandboxImage.Directory(Path.of("/nonexistent/image")))));
+        assertThat(fixture.runtime().sessions()).doesNotContain(id);
         try (SandboxSession session = fixture.open(id)) {
             assertThat(session.recovery()).isEqualTo(new Recovery.Fresh());
         }

@@ -15,6 +15,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.IDefaultValueProvider;
+import picocli.CommandLine.Model.ArgSpec;
+import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParentCommand;
 
@@ -64,6 +67,22 @@ abstract class Measurement implements Callable<Integer> {
                         + " works beside them. Default: ${DEFAULT-VALUE}."
             })
     int warmUp;
+
+    /** More runs before those that count, where no other number is asked for. */
+    abstract static class LongWarmUp implements IDefaultValueProvider {
+        private final int runs;
+
+        LongWarmUp(int runs) {
+            this.runs = runs;
+        }
+
+        @Override
+        public @Nullable String defaultValue(ArgSpec argument) {
+            return argument instanceof OptionSpec option && option.longestName().equals("--warm-up")
+                    ? Integer.toString(runs)
+                    : null;
+        }
+    }
 
     @Option(names = "--json", description = "Print JSON.")
     private boolean json;

@@ -13,11 +13,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Locale;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.IDefaultValueProvider;
-import picocli.CommandLine.Model.ArgSpec;
-import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Option;
 
 /** What Crab adds to an LLM call where nothing crashes and nothing is done in the sandbox. */
@@ -36,11 +32,10 @@ final class OverheadBench extends Measurement {
     /** Runs at the beginning that are shown apart. */
     static final int COLD = 20;
 
-    /** More than other measurements take: until the compiler has seen a thousand calls, they are about it. */
-    static final class WarmUp implements IDefaultValueProvider {
-        @Override
-        public @Nullable String defaultValue(ArgSpec argument) {
-            return argument instanceof OptionSpec option && option.longestName().equals("--warm-up") ? "200" : null;
+    /** Until the compiler has seen a thousand calls, they are about it. */
+    static final class WarmUp extends LongWarmUp {
+        WarmUp() {
+            super(200);
         }
     }
 

@@ -18,6 +18,7 @@ import picocli.CommandLine.Option;
 @Command(
         name = "rollback",
         mixinStandardHelpOptions = true,
+        defaultValueProvider = RollbackBench.WarmUp.class,
         description = {
             "Going back to the last turn and branching from it, of an idle sandbox (bash and a python web server).",
             "",
@@ -27,6 +28,13 @@ import picocli.CommandLine.Option;
             ""
         })
 final class RollbackBench extends Measurement {
+    /** So that there were twenty times as many branches as are made at once. */
+    static final class WarmUp extends LongWarmUp {
+        WarmUp() {
+            super(60);
+        }
+    }
+
     /** Until something is parked, at most: a minute. */
     private static final long PATIENCE_NANOS = 60_000_000_000L;
 
