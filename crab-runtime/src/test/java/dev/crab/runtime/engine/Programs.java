@@ -36,10 +36,12 @@ final class Programs {
                 + "\").read().decode())'";
     }
 
-    /** Processes that were not started by the command itself. */
-    static final String PIDS = "for p in /proc/[0-9]*; do s=$(cat $p/stat 2>/dev/null) || continue; n=${p#/proc/}; "
-            + "case $(cat $p/comm) in sleep) ;; *) [ $n = $$ ] || [ $n = 1 ] || "
-            + "[ \"$(cut -d' ' -f6 <<<\"$s\")\" = $$ ] || echo $n $(tr '\\0' ' ' < $p/cmdline);; esac; done | sort -n";
+    /** Processes that were not started by the command itself, without such as end or begin at the moment: a sleep, and what is about to be one. */
+    static final String PIDS = "line() { tr '\\0' ' ' 2>/dev/null < /proc/$1/cmdline; }; "
+            + "for p in /proc/[0-9]*; do s=$(cat $p/stat 2>/dev/null) || continue; n=${p#/proc/}; c=$(line $n); "
+            + "case $(cat $p/comm 2>/dev/null) in sleep) ;; *) [ $n = $$ ] || [ $n = 1 ] || [ -z \"$c\" ] || "
+            + "[ \"$c\" = \"$(line $(cut -d' ' -f4 <<<\"$s\"))\" ] || "
+            + "[ \"$(cut -d' ' -f6 <<<\"$s\")\" = $$ ] || echo $n $c;; esac; done | sort -n";
 
     /** One process that holds one of every kind, and answers about all of them on a unix socket. */
     static final String MANY_KINDS = """
