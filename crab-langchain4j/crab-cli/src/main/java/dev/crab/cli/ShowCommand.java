@@ -20,7 +20,8 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "show",
         description =
-                "Shows a session: its turns, which of them it can go back to (KEPT), and the processes of its newest checkpoint.",
+                "Shows a session: its turns, which of them it can go back to (KEPT), in which generations what each has of processes and"
+                        + " files is stored, and the processes of its newest checkpoint (STATE: L living, Z ended and not yet waited for).",
         mixinStandardHelpOptions = true)
 final class ShowCommand extends Report {
     @Parameters(paramLabel = "SESSION", description = "The session's name.")
