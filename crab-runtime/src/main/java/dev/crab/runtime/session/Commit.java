@@ -25,15 +25,7 @@ public record Commit(
      * @throws dev.crab.runtime.error.CrabException MANIFEST_CORRUPT, GENERATION_UNKNOWN, FORMAT_UNKNOWN, IO_FAILED
      */
     Manifest manifest(ManifestStore manifests) {
-        return checked(manifests, manifests.read(generation));
-    }
-
-    /**
-     * The same, of a manifest that was read already.
-     *
-     * @throws dev.crab.runtime.error.CrabException MANIFEST_CORRUPT
-     */
-    Manifest checked(ManifestStore manifests, Manifest manifest) {
+        Manifest manifest = manifests.read(generation);
         ProcessImage processes = manifest.checkpoint().processes();
         long processesOf = processes == null ? 0 : processes.generation();
         long filesOf = manifest.checkpoint().files().generation();

@@ -210,7 +210,7 @@ final class DurableSession implements SandboxSession {
         try {
             requireOpen("go back");
             Timeline timeline = now.committer.timeline();
-            TurnTarget target = TurnTarget.of(id(), timeline, store.manifests(), turn, standbys::manifest);
+            TurnTarget target = TurnTarget.of(id(), timeline, store.manifests(), turn);
             FaultPoints.reach("rollback.begin");
             return goBack(timeline, target, note, asked);
         } finally {

@@ -40,7 +40,7 @@ final class Standbys implements AutoCloseable {
     private long lastBytes;
     private boolean closed;
 
-    private record Parked(Revival.Held held, Manifest manifest, long bytes) {}
+    private record Parked(Revival.Held held, long bytes) {}
 
     Standbys(SessionServices services, CheckpointStore store, SandboxSlots slots, StandbyPool pool) {
         this.services = services;
@@ -95,7 +95,7 @@ final class Standbys implements AutoCloseable {
             Manifest manifest = store.manifests().read(generation);
             SessionOpening.checkImage(services, store.session(), timeline.spec(), manifest);
             Revival.Held held = new Revival(services, store.session(), slots.next()).park(timeline.spec(), manifest);
-            made = new Parked(held, manifest, held.memory());
+            made = new Parked(held, held.memory());
             FaultPoints.reach("standby.parked");
         } catch (CrabException e) {
             LOG.info("session {}: generation {} is not parked", store.session(), generation, e);
@@ -143,12 +143,6 @@ final class Standbys implements AutoCloseable {
     private synchronized @Nullable Parked take(long generation) {
         await(() -> parking != generation || parking == 0);
         return parked.remove(generation);
-    }
-
-    /** The manifest by which the one of that generation was made; null if there is none. */
-    synchronized @Nullable Manifest manifest(long generation) {
-        Parked found = parked.get(generation);
-        return found == null ? null : found.manifest();
     }
 
     synchronized int count() {

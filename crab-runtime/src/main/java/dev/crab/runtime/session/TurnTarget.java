@@ -10,7 +10,6 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.StringJoiner;
-import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,20 +27,6 @@ record TurnTarget(
      * @throws CrabException TURN_UNKNOWN, TURN_NOT_KEPT; MANIFEST_CORRUPT, FORMAT_UNKNOWN, IO_FAILED
      */
     static TurnTarget of(String session, Timeline timeline, ManifestStore manifests, long turn) {
-        return of(session, timeline, manifests, turn, generation -> null);
-    }
-
-    /**
-     * As {@link #of(String, Timeline, ManifestStore, long)}.
-     *
-     * @param known gives manifests that were read already, by generation, or null
-     */
-    static TurnTarget of(
-            String session,
-            Timeline timeline,
-            ManifestStore manifests,
-            long turn,
-            LongFunction<@Nullable Manifest> known) {
         if (turn < 0 || turn > timeline.points().size()) {
             throw CrabException.of(
                     ErrorCode.TURN_UNKNOWN,
@@ -57,10 +42,6 @@ record TurnTarget(
         Point point = timeline.points().get((int) turn - 1);
         if (point.commit().generation() == 0) {
             return new TurnTarget(turn, point, null);
-        }
-        Manifest read = known.apply(point.commit().generation());
-        if (read != null) {
-            return new TurnTarget(turn, point, point.commit().checked(manifests, read));
         }
         try {
             return new TurnTarget(turn, point, point.commit().manifest(manifests));

@@ -145,6 +145,25 @@ class StandbyTest {
         }
     }
 
+    /** What is parked says nothing of what is stored: behind such a rollback the next crash could not be recovered from. */
+    @Test
+    void parkedTurnThatTheStoreHasLost_isRefused() throws IOException {
+        try (CrabRuntime runtime = runtime(FIXTURE.data(), 1);
+                SandboxSession session = runtime.open("lost", SessionFixture.spec())) {
+            Workload.run(session, Workload.TURNS, line -> {});
+            awaitParked(session, 1);
+            long generation = session.lastCommit().generation();
+            Path manifest = FIXTURE.data().resolve("sessions/lost/manifests/" + generation + ".json");
+            Path aside = manifest.resolveSibling("aside");
+            Files.move(manifest, aside);
+            assertThatThrownBy(() -> session.rollbackTo(Workload.TURNS))
+                    .isInstanceOfSatisfying(
+                            CrabException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.TURN_NOT_KEPT));
+            Files.move(aside, manifest);
+            assertThat(session.rollbackTo(Workload.TURNS).standby()).isTrue();
+        }
+    }
+
     @Test
     void boundOfMemory_isKept() {
         try (CrabRuntime runtime = CrabRuntime.builder()
