@@ -19,6 +19,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterAll;
@@ -152,7 +153,7 @@ class StandbyTest {
                 SandboxSession session = runtime.open("lost", SessionFixture.spec())) {
             Workload.run(session, Workload.TURNS, line -> {});
             awaitParked(session, 1);
-            long generation = session.lastCommit().generation();
+            long generation = Objects.requireNonNull(session.lastCommit()).generation();
             Path manifest = FIXTURE.data().resolve("sessions/lost/manifests/" + generation + ".json");
             Path aside = manifest.resolveSibling("aside");
             Files.move(manifest, aside);
