@@ -2,6 +2,7 @@ package dev.crab.runtime.criu;
 
 import dev.crab.runtime.os.ChildProcess;
 import dev.crab.runtime.os.NativeFd;
+import dev.crab.runtime.os.NetNamespace;
 import dev.crab.runtime.os.Processes;
 import dev.crab.runtime.os.SeqPacketSocket;
 import java.io.IOException;
@@ -52,20 +53,32 @@ public final class CriuSession implements AutoCloseable {
 
     /** Starts a process in a network namespace. */
     static CriuSession start(Path binary, Path networkNamespace) throws IOException {
-        return start(List.of("/usr/bin/nsenter", "--net=" + networkNamespace, binary.toString(), "swrk", "3"));
+        return start(
+                (argv, environment, descriptors) ->
+                        NetNamespace.spawn(networkNamespace, argv, environment, descriptors),
+                binary);
     }
 
     /** Starts a process in this one's network namespace. */
     static CriuSession start(Path binary) throws IOException {
-        return start(List.of(binary.toString(), "swrk", "3"));
+        return start(ChildProcess::spawn, binary);
     }
 
-    private static CriuSession start(List<String> argv) throws IOException {
+    /** Starts a program. */
+    @FunctionalInterface
+    private interface Spawning {
+        ChildProcess spawn(List<String> argv, List<String> environment, Map<Integer, NativeFd> descriptors)
+                throws IOException;
+    }
+
+    private static CriuSession start(Spawning spawning, Path binary) throws IOException {
         SeqPacketSocket.Pair pair = SeqPacketSocket.pair();
         try (NativeFd ours = pair.ours();
                 NativeFd theirs = pair.theirs()) {
-            ChildProcess child = ChildProcess.spawn(
-                    argv, List.of("PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"), Map.of(3, theirs));
+            ChildProcess child = spawning.spawn(
+                    List.of(binary.toString(), "swrk", "3"),
+                    List.of("PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"),
+                    Map.of(3, theirs));
             try {
                 return new CriuSession(child, new CriuConnection(ours));
             } catch (IOException | RuntimeException e) {

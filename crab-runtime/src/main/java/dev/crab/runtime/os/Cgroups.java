@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The host's cgroup hierarchies: v2 alone, or v2 beside v1 controllers ("hybrid"). Immutable.
@@ -17,6 +18,9 @@ import java.util.Optional;
  */
 public final class Cgroups {
     private static final String PARENT = "crab";
+
+    /** Each sandbox adds mounts to the host's list, in which they would be looked for at each restore. */
+    private static volatile @Nullable Cgroups detected;
 
     private final Path unified;
     private final List<Path> versionOne;
@@ -30,8 +34,17 @@ public final class Cgroups {
         this.pidsOne = pidsOne;
     }
 
-    /** Finds what is mounted; fails with CGROUP_V2_MISSING if no v2 hierarchy is. */
+    /** Finds what is mounted; fails with CGROUP_V2_MISSING if no v2 hierarchy is. Once found, the same for as long as this process lives. */
     public static Cgroups detect() {
+        Cgroups known = detected;
+        if (known == null) {
+            known = find();
+            detected = known;
+        }
+        return known;
+    }
+
+    private static Cgroups find() {
         try {
             List<Mounts.Mount> mounts = Mounts.list();
             Path unified = mounts.stream()

@@ -53,6 +53,7 @@ interface LibC extends Library {
     int POLLIN = 1;
     int POLLOUT = 4;
 
+    int CLONE_NEWUTS = 0x04000000;
     int CLONE_NEWIPC = 0x08000000;
     int CLONE_NEWNET = 0x40000000;
     int MS_RDONLY = 1;
@@ -108,6 +109,8 @@ interface LibC extends Library {
     int setns(int fd, int type) throws LastErrorException;
 
     int unshare(int flags) throws LastErrorException;
+
+    int sethostname(byte[] name, NativeLong length) throws LastErrorException;
 
     int socket(int domain, int type, int protocol) throws LastErrorException;
 

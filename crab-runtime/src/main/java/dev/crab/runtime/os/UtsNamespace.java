@@ -1,15 +1,13 @@
 package dev.crab.runtime.os;
 
+import com.sun.jna.LastErrorException;
+import com.sun.jna.NativeLong;
 import java.io.IOException;
-import java.time.Duration;
-import java.util.List;
-import java.util.Map;
-import java.util.OptionalInt;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 
 /** The host name that a process sees. */
 public final class UtsNamespace {
-    private static final Duration PATIENCE = Duration.ofSeconds(10);
-
     private UtsNamespace() {}
 
     /**
@@ -19,24 +17,14 @@ public final class UtsNamespace {
      * @param name 1 to 63 characters of {@code [a-z0-9-]}
      */
     public static void setHostName(int pid, String name) throws IOException {
-        // The file is that of whoever writes to it, wherever it was found.
-        ChildProcess child = ChildProcess.spawn(
-                List.of(
-                        "/usr/bin/nsenter",
-                        "--uts=/proc/" + pid + "/ns/uts",
-                        "/bin/sh",
-                        "-c",
-                        "printf %s \"$0\" > /proc/sys/kernel/hostname",
-                        name),
-                List.of("PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"),
-                Map.of());
-        OptionalInt status = child.waitFor(PATIENCE);
-        if (status.isEmpty()) {
-            child.kill();
-            child.waitFor(PATIENCE);
-        }
-        if (status.orElse(-1) != 0) {
-            throw new IOException("the host name of process " + pid + " cannot be set to " + name);
-        }
+        byte[] bytes = name.getBytes(StandardCharsets.US_ASCII);
+        OwnThread.call("crab-uts", () -> {
+            OwnThread.join(Path.of("/proc/" + pid + "/ns/uts"), LibC.CLONE_NEWUTS);
+            try {
+                return LibC.C.sethostname(bytes, new NativeLong(bytes.length));
+            } catch (LastErrorException e) {
+                throw Errno.of("set the host name of process " + pid + " to " + name, e);
+            }
+        });
     }
 }

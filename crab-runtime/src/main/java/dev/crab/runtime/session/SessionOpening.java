@@ -17,6 +17,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -70,7 +71,11 @@ final class SessionOpening {
             }
             FaultPoints.reach("open.swept");
             Retention retention = new Retention(store, services.snapshots(), services.keepGenerations());
-            retention.sweepUncommitted(recorded);
+            if (fresh) {
+                retention.counts(recorded, Set.of());
+            } else {
+                retention.sweepUncommitted(recorded);
+            }
 
             FaultPoints.reach("open.clean");
             Opened opened = targets == null ? start(recorded) : restore(recorded, targets);

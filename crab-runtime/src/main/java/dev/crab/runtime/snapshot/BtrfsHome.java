@@ -19,10 +19,11 @@ import java.util.concurrent.locks.LockSupport;
  *
  * @param data the data directory
  * @param directory {@code <data>/btrfs}
+ * @param own its file system; kept, for looking it up reads the list of the host's mounts, to which each sandbox adds some
  * @param looped whether a file holds it
  * @param below the file system of the data directory
  */
-record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
+record BtrfsHome(Path data, Path directory, FileStore own, boolean looped, FileStore below) {
     /** Size of a new loop file, unless less is free: 64 GiB. It is sparse: it takes what is stored in it. */
     static final long DEFAULT_IMAGE_BYTES = 64L << 30;
 
@@ -42,10 +43,10 @@ record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
             SnapshotHolding.check(real, SnapshotKind.BTRFS);
             if (isBtrfs(real)) {
                 OwnFiles.directory(directory);
-                return new BtrfsHome(real, directory, false, Files.getFileStore(real));
+                return new BtrfsHome(real, directory, Files.getFileStore(directory), false, Files.getFileStore(real));
             }
             new LoopBtrfs(real).attach(imageBytes);
-            return new BtrfsHome(real, directory, true, Files.getFileStore(real));
+            return new BtrfsHome(real, directory, Files.getFileStore(directory), true, Files.getFileStore(real));
         });
     }
 
@@ -54,7 +55,7 @@ record BtrfsHome(Path data, Path directory, boolean looped, FileStore below) {
         try {
             // A loop device that cannot write makes the btrfs in it read-only, as does a btrfs without room for its own
             // bookkeeping: refuse before that.
-            long free = Files.getFileStore(directory).getUsableSpace();
+            long free = own.getUsableSpace();
             if (free < bytes) {
                 throw full("nothing can be added to " + directory, lack(free, directory.toString(), bytes));
             }

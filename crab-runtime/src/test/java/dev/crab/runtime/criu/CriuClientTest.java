@@ -120,7 +120,7 @@ class CriuClientTest {
     }
 
     private static Object namespaceOf(CriuSession session) throws IOException {
-        // nsenter joins before it becomes CRIU.
+        // Until then it is this process's thread, which has joined the namespace already.
         Path link = Path.of("/proc/" + session.pid() + "/comm");
         Awaitility.await().until(() -> Files.readString(link).strip().equals("criu"));
         return Files.getAttribute(Path.of("/proc/" + session.pid() + "/ns/net"), "unix:ino");
