@@ -8,6 +8,7 @@
 #
 #     $CRAB_LIB/criu/criu         the program, or a link to the one of the system
 #     $CRAB_LIB/criu/criu.path    which one is used: path, version, checksum, kernel
+#     $CRAB_LIB/criu/recipe       checksum of how it was built, if setup built it; another one's is built anew
 #     $CRAB_LIB/criu/passed/…     one empty file for every program that has passed: its checksum, that of the self-test,
 #                                 and the kernel's release
 
@@ -119,12 +120,16 @@ setup_criu() {
         use_criu "$CRAB_CRIU"
         return
     fi
-    for candidate in "$CRIU" "$(command -v criu || :)"; do
-        if [[ -n $candidate ]] && criu_works "$candidate"; then
-            use_criu "$candidate"
-            return
-        fi
-    done
+    if [[ -f $CRIU && ! -L $CRIU && $(cat "$CRIU_HOME/recipe" 2>/dev/null) != "$(criu_recipe)" ]]; then
+        say "CRIU was built by another version of setup: it is built anew"
+    else
+        for candidate in "$CRIU" "$(command -v criu || :)"; do
+            if [[ -n $candidate ]] && criu_works "$candidate"; then
+                use_criu "$candidate"
+                return
+            fi
+        done
+    fi
     build_criu
     criu_works "$CRIU_HOME/built/criu" || {
         show_log_tail
@@ -135,7 +140,13 @@ setup_criu() {
     rm -f -- "$CRIU"
     mv -f -- "$CRIU_HOME/built/criu" "$CRIU"
     rmdir -- "$CRIU_HOME/built"
+    criu_recipe >"$CRIU_HOME/recipe"
     use_criu "$CRIU"
+}
+
+# How a build of this version comes about: one that came about otherwise may lack a change that Crab counts on.
+criu_recipe() {
+    { declare -f compile_criu make_criu lean_pkg_config && cat -- "${CRIU_PATCHES[@]}"; } | sha256sum | cut -d' ' -f1
 }
 
 # ---- building ---------------------------------------------------------------------------------------------------------

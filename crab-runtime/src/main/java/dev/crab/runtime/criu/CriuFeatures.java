@@ -6,10 +6,13 @@ package dev.crab.runtime.criu;
  * @param major first part of its version
  * @param minor second part
  * @param sublevel third part, 0 if it gives none
+ * @param locksAfterMappings whether it takes POSIX locks again only after it has mapped files, so that they outlast that; releases up to 4.2.1
+ *     do not, the one that setup builds does
  */
-public record CriuFeatures(int major, int minor, int sublevel) implements Comparable<CriuFeatures> {
+public record CriuFeatures(int major, int minor, int sublevel, boolean locksAfterMappings)
+        implements Comparable<CriuFeatures> {
     /** The oldest version that dumps TCP sockets on current kernels and takes the options that Crab needs: 4.2. */
-    public static final CriuFeatures MINIMUM = new CriuFeatures(4, 2, 0);
+    public static final CriuFeatures MINIMUM = new CriuFeatures(4, 2, 0, false);
 
     /** {@code major.minor.sublevel}. */
     public String version() {

@@ -41,6 +41,9 @@ public final class CriuSession implements AutoCloseable {
     /** A sandbox stands still for as long as a dump lasts: it goes before what runs. Not so a restore, whose processes would inherit it. */
     private static final int DUMP_PRIORITY = -15;
 
+    /** The name that a CRIU with setup's change to its locks gives itself: criu-patches/posix-locks-after-mappings.patch. */
+    private static final String LOCKS_AFTER_MAPPINGS = "posix-locks-after-mappings";
+
     private static final Logger LOG = LoggerFactory.getLogger(CriuSession.class);
 
     private final ChildProcess process;
@@ -174,7 +177,11 @@ public final class CriuSession implements AutoCloseable {
             throw new CriuFailure(CriuFailure.Kind.NOT_BEGUN, "CRIU did not answer with its version");
         }
         Rpc.Version version = response.getVersion();
-        return new CriuFeatures(version.getMajor(), version.getMinor(), version.getSublevel());
+        return new CriuFeatures(
+                version.getMajor(),
+                version.getMinor(),
+                version.getSublevel(),
+                version.getName().equals(LOCKS_AFTER_MAPPINGS));
     }
 
     private static Rpc.Options.Builder common(Path images, boolean verbose) {

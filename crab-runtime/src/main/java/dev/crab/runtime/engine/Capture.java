@@ -308,7 +308,9 @@ final class Capture {
                 throw failed(
                         members.size() + " processes are in its cgroup, " + living + " descend from its pid 1", null);
             }
-            FileLocks.check(sandbox.id(), images, members);
+            if (!criu.features().locksAfterMappings()) {
+                FileLocks.check(sandbox.id(), images, members);
+            }
             SilentLosses.renamedSocket(read).ifPresent(why -> {
                 throw failed(why, null);
             });

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -14,15 +15,17 @@ import java.util.TreeSet;
 import java.util.stream.Stream;
 
 /**
- * Refuses locks that a restore would lose. A POSIX lock goes when its process closes any descriptor of the file, and CRIU opens and closes one
- * for each mapping of a file, after it has taken the locks again (4.2, criu/file-lock.c and criu/pie/restorer.c). So of a file that is both
- * locked and mapped, as those of SQLite in WAL mode are, the locks would be gone without a word.
+ * Locks of files. A POSIX lock goes when its process closes any descriptor of the file, and CRIU as it is released opens and closes one for each
+ * mapping of a file, after it has taken the locks again (4.2, criu/file-lock.c and criu/pie/restorer.c). So of a file that is both locked and
+ * mapped, as those of SQLite in WAL mode are, the locks would be gone without a word: that is refused, where CRIU is not the one that setup
+ * builds ({@link dev.crab.runtime.criu.CriuFeatures#locksAfterMappings}).
  */
 final class FileLocks {
     /** CRIU writes it only if there are locks. */
     private static final String IMAGE = "filelocks.img";
 
     private static final int MAPS_PATH = 6;
+    private static final int LOCK_FIELDS = 9;
 
     private FileLocks() {}
 
@@ -59,7 +62,31 @@ final class FileLocks {
                 "sandbox " + sandboxId + " cannot be captured",
                 "a process (" + name + ") holds a POSIX lock on " + file
                         + ", which it has also mapped: CRIU would lose the lock at a restore",
-                "have it close the file before the turn ends (a SQLite database in WAL mode: close it, or use another journal_mode)");
+                "use the CRIU that ./crab setup builds, which keeps it (unset CRAB_CRIU; delete /usr/local/lib/crab/criu), or have it close"
+                        + " the file before the turn ends (a SQLite database in WAL mode: close it, or use another journal_mode)");
+    }
+
+    /**
+     * The locks that a process holds, in words: whose they are by kind, and how far they go. Sorted. Format of {@code lock:} lines: proc(5),
+     * /proc/pid/fdinfo.
+     *
+     * @param descriptors those that are open on files
+     */
+    static List<String> held(int pid, Collection<Integer> descriptors) throws IOException {
+        Set<String> held = new TreeSet<>();
+        for (int descriptor : descriptors) {
+            Path info = Path.of("/proc/" + pid + "/fdinfo/" + descriptor);
+            for (String line : Files.readAllLines(info, StandardCharsets.ISO_8859_1)) {
+                if (line.startsWith("lock:")) {
+                    // lock: NUMBER: POSIX ADVISORY WRITE PID DEVICE:INODE START END
+                    String[] fields = line.split("\\s+", -1);
+                    if (fields.length == LOCK_FIELDS && !fields[2].equals("LEASE")) {
+                        held.add(fields[2] + " " + fields[4] + " " + fields[7] + " " + fields[8]);
+                    }
+                }
+            }
+        }
+        return List.copyOf(held);
     }
 
     /** Files with POSIX locks of a process, by descriptor. */

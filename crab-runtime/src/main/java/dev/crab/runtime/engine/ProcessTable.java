@@ -118,9 +118,14 @@ final class ProcessTable {
     private ProcessEntry entry(int pid, Map<Integer, String> links) throws IOException {
         Map<String, String> status = field(pid);
         List<String> kinds = new ArrayList<>();
+        List<Integer> files = new ArrayList<>();
         for (Map.Entry<Integer, String> link : links.entrySet()) {
             if (kinds.size() < MAX_DESCRIPTORS) {
-                kinds.add(link.getKey() + ":" + kind(pid, link.getKey(), link.getValue()));
+                String kind = kind(pid, link.getKey(), link.getValue());
+                kinds.add(link.getKey() + ":" + kind);
+                if (kind.equals("file")) {
+                    files.add(link.getKey());
+                }
             }
         }
         if (links.size() > MAX_DESCRIPTORS) {
@@ -135,7 +140,8 @@ final class ProcessTable {
                 value(status, "Name"),
                 value(status, "State").startsWith("Z") ? "Z" : "L",
                 kinds,
-                List.copyOf(listening(pid, links)));
+                List.copyOf(listening(pid, links)),
+                FileLocks.held(pid, files));
     }
 
     private Map<String, String> field(int pid) throws IOException {

@@ -15,13 +15,23 @@ import java.util.Objects;
  * @param fdKinds {@code number:kind} for each open descriptor, ascending; kinds are {@code file}, {@code dir}, {@code chr}, {@code pipe},
  *     {@code fifo}, {@code socket} and {@code anon:NAME}
  * @param listening {@code protocol address port} of each listening socket that it holds, sorted
+ * @param locks {@code kind mode start end} of each lock of a file that it holds (leases left out), sorted
  */
 public record ProcessEntry(
-        int pid, int ppid, int pgid, int sid, String comm, String state, List<String> fdKinds, List<String> listening) {
+        int pid,
+        int ppid,
+        int pgid,
+        int sid,
+        String comm,
+        String state,
+        List<String> fdKinds,
+        List<String> listening,
+        List<String> locks) {
     public ProcessEntry {
         Objects.requireNonNull(comm, "comm");
         Objects.requireNonNull(state, "state");
         fdKinds = List.copyOf(fdKinds);
         listening = List.copyOf(listening);
+        locks = List.copyOf(locks);
     }
 }

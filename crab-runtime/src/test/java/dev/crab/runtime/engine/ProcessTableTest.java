@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 
 class ProcessTableTest {
     private static ProcessEntry process(int pid, int ppid, int sid) {
-        return new ProcessEntry(pid, ppid, sid, sid, "p" + pid, "L", List.of(), List.of());
+        return new ProcessEntry(pid, ppid, sid, sid, "p" + pid, "L", List.of(), List.of(), List.of());
     }
 
     private static void restorable(ProcessEntry... table) {

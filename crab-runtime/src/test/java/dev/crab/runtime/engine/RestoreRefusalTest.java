@@ -137,7 +137,7 @@ class RestoreRefusalTest {
         ProcessImage processes = processes();
         List<ProcessEntry> more = new ArrayList<>(processes.processes());
         ProcessEntry last = more.get(more.size() - 1);
-        more.add(new ProcessEntry(999, 1, 999, 999, "ghost", "L", List.of(), List.of()));
+        more.add(new ProcessEntry(999, 1, 999, 999, "ghost", "L", List.of(), List.of(), List.of()));
         refused(ErrorCode.RESTORE_MISMATCH, "process 999 (ghost) is missing", with(more));
         refused(
                 ErrorCode.RESTORE_MISMATCH,
@@ -155,8 +155,22 @@ class RestoreRefusalTest {
                         last.comm(),
                         last.state(),
                         last.fdKinds(),
-                        List.of("tcp 0100007F 8001")));
+                        List.of("tcp 0100007F 8001"),
+                        last.locks()));
         refused(ErrorCode.RESTORE_MISMATCH, "8001", with(changed));
+        changed.set(
+                changed.size() - 1,
+                new ProcessEntry(
+                        last.pid(),
+                        last.ppid(),
+                        last.pgid(),
+                        last.sid(),
+                        last.comm(),
+                        last.state(),
+                        last.fdKinds(),
+                        last.listening(),
+                        List.of("POSIX WRITE 100 106")));
+        refused(ErrorCode.RESTORE_MISMATCH, "POSIX WRITE 100 106", with(changed));
     }
 
     @Test
