@@ -7,6 +7,7 @@ import static dev.crab.runtime.engine.EngineFixture.run;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.crab.runtime.criu.CriuClient;
 import dev.crab.runtime.criu.TestCriu;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
@@ -143,8 +144,17 @@ class CriuCheckpointEngineTest {
             until [ -e /root/ready ]; do sleep 0.05; done""";
 
     @Test
-    void lockOfAFileThatIsMappedToo_comesBack() {
+    void lockOfAFileThatIsMappedToo_comesBackOrIsRefusedWhereCriuWouldLoseIt() {
         run(sandbox, LOCKED_AND_MAPPED);
+        try (CriuClient criu = CriuClient.open(TestCriu.binary())) {
+            if (!criu.features().locksAfterMappings()) {
+                refused(
+                        ErrorCode.CAPTURE_FAILED,
+                        "holds a POSIX lock on /root/locked",
+                        () -> fixture.capture(sandbox, Effect.FULL, null, NO_HOOK));
+                return;
+            }
+        }
         String locks = "cat /proc/$(pgrep -x python3)/fdinfo/* | grep -o 'POSIX .*WRITE\\|7 106$'";
         String held = run(sandbox, locks);
         assertThat(held).contains("WRITE").contains("7 106");
