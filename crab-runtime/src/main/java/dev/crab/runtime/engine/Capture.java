@@ -259,7 +259,8 @@ final class Capture {
     /** The images are written, the processes stand still, and what CRIU linked into the file system for the dump is still there. */
     private void whileHeldByCriu(Path images) {
         FaultPoints.reach("capture.dumped");
-        Future<ProcessTable> reading = threads.submit(() -> ProcessTable.of(processes.initPid()));
+        Future<ProcessTable> reading =
+                threads.submit(() -> ProcessTable.of(processes.initPid(), FileLocks.areIn(images)));
         ProcessTable read;
         try {
             // Not judged again: no judgement could ask for more than a dump, and CRIU itself has just run in the

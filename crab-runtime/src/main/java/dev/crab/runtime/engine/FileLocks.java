@@ -2,6 +2,7 @@ package dev.crab.runtime.engine;
 
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
+import dev.crab.runtime.store.ProcessEntry;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -29,6 +30,16 @@ final class FileLocks {
 
     private FileLocks() {}
 
+    /** Whether a dump has locks. */
+    static boolean areIn(Path images) {
+        return Files.exists(images.resolve(IMAGE));
+    }
+
+    /** Whether one of the processes holds a lock. */
+    static boolean areIn(List<ProcessEntry> processes) {
+        return processes.stream().anyMatch(entry -> !entry.locks().isEmpty());
+    }
+
     /**
      * Looks at processes that are held still.
      *
@@ -38,7 +49,7 @@ final class FileLocks {
      * @throws IOException if a process cannot be read, which does not happen to those that are held still
      */
     static void check(String sandboxId, Path images, List<Integer> members) throws IOException {
-        if (!Files.exists(images.resolve(IMAGE))) {
+        if (!areIn(images)) {
             return;
         }
         for (int pid : members) {

@@ -44,9 +44,10 @@ final class ProcessTable {
      * Reads the tree below a pid 1.
      *
      * @param init host pid of the sandbox's pid 1
+     * @param withLocks whether one of them may hold a lock of a file: only then their locks are read, which takes as long as all the rest
      * @throws IOException if something of it vanishes meanwhile, which does not happen to processes that are held still
      */
-    static ProcessTable of(int init) throws IOException {
+    static ProcessTable of(int init, boolean withLocks) throws IOException {
         ProcessTable table = new ProcessTable();
         Deque<Integer> open = new ArrayDeque<>(List.of(init));
         while (!open.isEmpty()) {
@@ -55,7 +56,7 @@ final class ProcessTable {
             open.addAll(children(pid));
         }
         for (int pid : table.statuses.keySet()) {
-            table.entries.add(table.entry(pid, descriptors(pid)));
+            table.entries.add(table.entry(pid, descriptors(pid), withLocks));
         }
         table.entries.sort(Comparator.comparingInt(ProcessEntry::pid));
         return table;
@@ -115,7 +116,7 @@ final class ProcessTable {
         return 1024 * Long.parseLong(kilobytes.substring(0, kilobytes.indexOf(' ')));
     }
 
-    private ProcessEntry entry(int pid, Map<Integer, String> links) throws IOException {
+    private ProcessEntry entry(int pid, Map<Integer, String> links, boolean withLocks) throws IOException {
         Map<String, String> status = field(pid);
         List<String> kinds = new ArrayList<>();
         List<Integer> files = new ArrayList<>();
@@ -141,7 +142,7 @@ final class ProcessTable {
                 value(status, "State").startsWith("Z") ? "Z" : "L",
                 kinds,
                 List.copyOf(listening(pid, links)),
-                FileLocks.held(pid, files));
+                withLocks ? FileLocks.held(pid, files) : List.of());
     }
 
     private Map<String, String> field(int pid) throws IOException {

@@ -309,7 +309,7 @@ final class Restore {
             cgroup.freeze();
             FaultPoints.reach("restore.processes");
             long verifying = System.nanoTime();
-            verify(processes, ProcessTable.of(init));
+            verify(processes, ProcessTable.of(init, FileLocks.areIn(processes.processes())));
             verifyNanos += System.nanoTime() - verifying;
             FaultPoints.reach("restore.verified");
             SandboxProcesses alive = new SandboxProcesses(
