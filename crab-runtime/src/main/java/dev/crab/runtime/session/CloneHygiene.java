@@ -52,7 +52,7 @@ final class CloneHygiene {
                     "session " + session + " cannot be used as a branch of " + parent,
                     "a hook in " + HOOKS + " of its sandbox failed: "
                             + result.text().strip(),
-                    "mend the hook in " + parent + ", commit, and branch again");
+                    "mend the hook in " + parent + ", commit, delete " + session + " if it is there, and branch again");
         }
     }
 

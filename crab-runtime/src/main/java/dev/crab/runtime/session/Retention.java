@@ -112,7 +112,7 @@ final class Retention {
             }
         }
         if (!deleted.isEmpty()) {
-            LOG.info("session {}: removed what an uncommitted turn left: {}", store.session(), deleted);
+            LOG.info("session {}: removed what an uncommitted turn or a rollback left: {}", store.session(), deleted);
         }
     }
 

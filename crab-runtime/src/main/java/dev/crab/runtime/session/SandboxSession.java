@@ -93,7 +93,7 @@ public interface SandboxSession extends AutoCloseable {
      * what this one's held then, and checkpoints of its own; they share what is stored, and cost their differences. This session is not
      * touched. Each of them is whole or is not there, whenever a crash comes; if one cannot be made none is.
      *
-     * @param turn a turn of {@link #turns} that is kept, and of which something was saved
+     * @param turn a turn of {@link #turns} that is kept; or 0, the image as it came
      * @param names of the new sessions, none of which may exist
      * @return the sessions, open, in that order; the caller closes them
      * @throws dev.crab.runtime.error.CrabException TURN_UNKNOWN; TURN_NOT_KEPT; NAME_INVALID; NAME_TAKEN; what restoring a turn can

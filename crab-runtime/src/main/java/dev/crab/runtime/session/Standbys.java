@@ -92,6 +92,11 @@ final class Standbys implements AutoCloseable {
         }
         Parked made = null;
         try {
+            if (!store.manifests().generations().contains(generation)) {
+                // The turn counts, and is not kept any more.
+                LOG.debug("session {}: generation {} is not kept", store.session(), generation);
+                return;
+            }
             Manifest manifest = store.manifests().read(generation);
             SessionOpening.checkImage(services, store.session(), timeline.spec(), manifest);
             Revival.Held held = new Revival(services, store.session(), slots.next()).park(timeline.spec(), manifest);
