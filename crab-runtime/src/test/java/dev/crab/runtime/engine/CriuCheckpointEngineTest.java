@@ -7,7 +7,6 @@ import static dev.crab.runtime.engine.EngineFixture.run;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import dev.crab.runtime.criu.CriuClient;
 import dev.crab.runtime.criu.TestCriu;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
@@ -17,8 +16,6 @@ import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
 import dev.crab.runtime.sandbox.SandboxFixture;
 import dev.crab.runtime.store.CheckpointImage;
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -129,54 +126,6 @@ class CriuCheckpointEngineTest {
         bringBack(fixture.checkpoint(sandbox, Effect.FULL, null));
         String sum = run(sandbox, "sha256sum < /proc/$(pgrep sleep)/fd/3");
         assertThat(sum).isEqualTo(run(sandbox, "cat /root/sum"));
-    }
-
-    /** A POSIX lock on what is mapped, too: a descriptor of it that is closed while it is mapped again takes the lock away. */
-    private static final String LOCKED_AND_MAPPED = """
-            cat > /root/lock.py <<'EOF'
-            import fcntl, mmap, time
-            file = open('/root/locked', 'w+b'); file.truncate(4096)
-            memory = mmap.mmap(file.fileno(), 4096)
-            fcntl.lockf(file, fcntl.LOCK_EX, 100, 7)
-            open('/root/ready', 'w'); time.sleep(1000000)
-            EOF
-            setsid python3 /root/lock.py > /dev/null 2>&1 < /dev/null &
-            until [ -e /root/ready ]; do sleep 0.05; done""";
-
-    @Test
-    void lockOfAFileThatIsMappedToo_comesBackOrIsRefusedWhereCriuWouldLoseIt() {
-        run(sandbox, LOCKED_AND_MAPPED);
-        try (CriuClient criu = CriuClient.open(TestCriu.binary())) {
-            if (!criu.features().locksAfterMappings()) {
-                refused(
-                        ErrorCode.CAPTURE_FAILED,
-                        "holds a POSIX lock on /root/locked",
-                        () -> fixture.capture(sandbox, Effect.FULL, null, NO_HOOK));
-                return;
-            }
-        }
-        String locks = "cat /proc/$(pgrep -x python3)/fdinfo/* | grep -o 'POSIX .*WRITE\\|7 106$'";
-        String held = run(sandbox, locks);
-        assertThat(held).contains("WRITE").contains("7 106");
-        bringBack(fixture.checkpoint(sandbox, Effect.FULL, null));
-        assertThat(run(sandbox, locks)).isEqualTo(held);
-    }
-
-    @Test
-    void lockOfAFileThatIsMappedToo_isRefusedForACriuThatWouldLoseIt() throws Exception {
-        run(sandbox, LOCKED_AND_MAPPED);
-        Path images = Files.createTempDirectory("images");
-        Files.createFile(images.resolve("filelocks.img"));
-        List<Integer> members = ProcessTable.members(sandbox.processes().cgroup());
-        refused(
-                ErrorCode.CAPTURE_FAILED,
-                "holds a POSIX lock on /root/locked",
-                () -> FileLocks.check(sandbox.id(), images, members));
-        run(sandbox, "pkill -x python3; rm /root/ready");
-        FileLocks.check(
-                sandbox.id(), images, ProcessTable.members(sandbox.processes().cgroup()));
-        Files.delete(images.resolve("filelocks.img"));
-        Files.delete(images);
     }
 
     @Test
