@@ -376,13 +376,23 @@ final class Restore {
         if (differences.isEmpty()) {
             differences = MemoryCheck.differences(expected.sample(), found.hostPids());
         }
-        if (!differences.isEmpty()) {
-            throw CrabException.of(
-                    ErrorCode.RESTORE_MISMATCH,
-                    "the processes of sandbox " + sandboxId + " are not those that were saved",
-                    String.join("; ", differences),
-                    "restore an earlier generation");
+        if (differences.isEmpty()) {
+            return;
         }
+        if (FileLocks.areIn(expected.processes()) && !criu.features().locksAfterMappings()) {
+            // No damage, by which turns would be given up: the checkpoint is whole, and another CRIU brings it back.
+            throw CrabException.of(
+                    ErrorCode.CRIU_UNUSABLE,
+                    "the processes of sandbox " + sandboxId + " cannot be restored by this CRIU",
+                    "they hold locks of files, which it loses where the file is mapped as well: "
+                            + String.join("; ", differences),
+                    "use the CRIU that ./crab setup builds (unset CRAB_CRIU)");
+        }
+        throw CrabException.of(
+                ErrorCode.RESTORE_MISMATCH,
+                "the processes of sandbox " + sandboxId + " are not those that were saved",
+                String.join("; ", differences),
+                "restore an earlier generation");
     }
 
     /** Nothing of a failed restore stays: first the processes, then what they stood on. */

@@ -4,6 +4,8 @@ import com.sun.jna.LastErrorException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,23 +17,36 @@ final class OwnThread {
 
     /** Does it and waits for its end, even if interrupted: it takes milliseconds, and the caller learns of it afterwards. */
     static <T> T call(String name, Callable<T> work) throws IOException {
-        Outcome<T> outcome = new Outcome<>(work);
-        Thread thread = new Thread(outcome, name);
+        FutureTask<T> task = new FutureTask<>(work);
+        Thread thread = new Thread(task, name);
         thread.setDaemon(true);
         thread.start();
         boolean interrupted = false;
-        while (true) {
-            try {
-                thread.join();
-                break;
-            } catch (InterruptedException e) {
-                interrupted = true;
+        try {
+            while (true) {
+                try {
+                    thread.join();
+                    return task.get();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                } catch (ExecutionException e) {
+                    throw thrown(e.getCause());
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
             }
         }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
+    }
+
+    private static IOException thrown(@Nullable Throwable cause) {
+        if (cause instanceof RuntimeException known) {
+            throw known;
+        } else if (cause instanceof Error known) {
+            throw known;
         }
-        return outcome.get();
+        return cause instanceof IOException known ? known : new IOException(cause);
     }
 
     /**
@@ -45,40 +60,6 @@ final class OwnThread {
             LibC.C.setns(namespace.number(), type);
         } catch (LastErrorException e) {
             throw Errno.of("enter the namespace " + file, e);
-        }
-    }
-
-    /** Read only after the thread has ended. */
-    private static final class Outcome<T> implements Runnable {
-        private final Callable<T> work;
-        private @Nullable T result;
-        private @Nullable Throwable failure;
-
-        Outcome(Callable<T> work) {
-            this.work = work;
-        }
-
-        @Override
-        @SuppressWarnings("IllegalCatch") // it is thrown again where it was asked for
-        public void run() {
-            try {
-                result = work.call();
-            } catch (Throwable e) {
-                failure = e;
-            }
-        }
-
-        T get() throws IOException {
-            if (failure instanceof IOException known) {
-                throw known;
-            } else if (failure instanceof RuntimeException known) {
-                throw known;
-            } else if (failure instanceof Error known) {
-                throw known;
-            } else if (result == null) {
-                throw new IllegalStateException("nothing came of it", failure);
-            }
-            return result;
         }
     }
 }

@@ -1,5 +1,6 @@
 package dev.crab.runtime.store;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
@@ -24,7 +25,11 @@ import java.util.regex.Pattern;
  * Thread-safe for reading; writes come one after the other.
  */
 public final class ManifestStore {
-    static final int VERSION = 1;
+    /** What is written. */
+    static final int VERSION = 2;
+
+    /** Its processes have no locks: those of what it was written for are not known. It is read, too. */
+    private static final int WITHOUT_LOCKS = 1;
 
     private static final Pattern FILE = Pattern.compile("([1-9][0-9]{0,17})\\.json");
     private static final Pattern ENVELOPE = Pattern.compile(
@@ -157,6 +162,14 @@ public final class ManifestStore {
         return out.toByteArray();
     }
 
+    private static void addLocks(ObjectNode tree) {
+        for (JsonNode process : tree.at("/checkpoint/processes/processes")) {
+            if (process instanceof ObjectNode entry && !entry.has("locks")) {
+                entry.putArray("locks");
+            }
+        }
+    }
+
     private static Manifest decode(Path file, byte[] content) {
         int head = Math.min(content.length, ENVELOPE_LIMIT);
         Matcher envelope = ENVELOPE.matcher(new String(content, 0, head, StandardCharsets.ISO_8859_1));
@@ -181,11 +194,14 @@ public final class ManifestStore {
             if (!envelope.group(1).equals(Integer.toString(version))) {
                 throw corrupt(file, "its envelope states another version than its content");
             }
-            if (version != VERSION) {
+            if (version == WITHOUT_LOCKS) {
+                addLocks(tree);
+            } else if (version != VERSION) {
                 throw CrabException.of(
                         ErrorCode.FORMAT_UNKNOWN,
                         "the manifest " + file + " cannot be read",
-                        "its format has version " + version + ", and this Crab knows " + VERSION,
+                        "its format has version " + version + ", and this Crab knows " + WITHOUT_LOCKS + " to "
+                                + VERSION,
                         "use the Crab that wrote it, or a newer one");
             }
             tree.remove("version");

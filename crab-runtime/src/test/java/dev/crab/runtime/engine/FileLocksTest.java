@@ -23,6 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Locks of files come back, or are refused where they would not. */
 class FileLocksTest {
@@ -124,15 +125,12 @@ class FileLocksTest {
             until [ -e /root/ready ]; do sleep 0.05; done""";
 
     @Test
-    void lockOfAFileThatIsMappedToo_isRefusedForACriuThatWouldLoseIt() throws Exception {
-        Path images = Files.createTempDirectory("images");
-        Path locks = Files.createFile(images.resolve("filelocks.img"));
+    void lockOfAFileThatIsMappedToo_isRefusedForACriuThatWouldLoseIt(@TempDir Path images) throws Exception {
+        Files.createFile(images.resolve("filelocks.img"));
         run(sandbox, LOCKED_AND_MAPPED);
         refused(ErrorCode.CAPTURE_FAILED, "holds a POSIX lock on /root/locked", () -> checkHeldStill(images));
         run(sandbox, "pkill -x python3; while pgrep -x python3; do sleep 0.05; done");
         checkHeldStill(images);
-        Files.delete(locks);
-        Files.delete(images);
     }
 
     private void checkHeldStill(Path images) throws IOException {

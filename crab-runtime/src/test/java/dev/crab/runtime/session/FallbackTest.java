@@ -251,8 +251,9 @@ class FallbackTest {
                     .formatHex(MessageDigest.getInstance("SHA-256").digest(payload));
             Files.writeString(
                     file,
-                    "{\"format\":\"crab-manifest\",\"version\":1,\"length\":" + payload.length + ",\"sha256\":\"" + sum
-                            + "\",\"manifest\":" + new String(payload, StandardCharsets.UTF_8) + "}\n");
+                    "{\"format\":\"crab-manifest\",\"version\":" + tree.get("version") + ",\"length\":" + payload.length
+                            + ",\"sha256\":\"" + sum + "\",\"manifest\":" + new String(payload, StandardCharsets.UTF_8)
+                            + "}\n");
         } catch (NoSuchAlgorithmException e) {
             throw new IllegalStateException(e);
         }

@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -97,23 +98,43 @@ class ManifestStoreTest {
 
     @Test
     void newerVersion_isRefusedAsUnknown() throws IOException {
-        String payload = "{\"version\":2}";
+        String payload = "{\"version\":3}";
+        put(3, payload);
+        assertRefused("newer", ErrorCode.FORMAT_UNKNOWN, store.file(1), () -> store.read(1));
+    }
+
+    /** Else it would be taken for damage, and turns be given up for an older one. */
+    @Test
+    void versionWithoutLocks_isReadAsOneInWhichNobodyHeldAny() throws IOException {
+        Manifest manifest = manifest("s", 1, true);
+        store.write(manifest);
+        ObjectNode tree =
+                (ObjectNode) StoreJson.MAPPER.readTree(store.file(1).toFile()).get("manifest");
+        tree.put("version", 1);
+        tree.at("/checkpoint/processes/processes").forEach(process -> ((ObjectNode) process).remove("locks"));
+        put(1, tree.toString());
+        Manifest read = store.read(1);
+        assertThat(Objects.requireNonNull(read.checkpoint().processes()).processes())
+                .allSatisfy(process -> assertThat(process.locks()).isEmpty());
+        assertThat(read.checkpoint().files()).isEqualTo(manifest.checkpoint().files());
+        tree.put("version", ManifestStore.VERSION);
+        put(ManifestStore.VERSION, tree.toString());
+        assertRefused("none in this version", ErrorCode.MANIFEST_CORRUPT, store.file(1), () -> store.read(1));
+    }
+
+    /** A manifest of generation 1 with a right checksum. */
+    private void put(int version, String payload) throws IOException {
+        byte[] bytes = payload.getBytes(StandardCharsets.UTF_8);
         Files.writeString(
                 store.file(1),
-                "{\"format\":\"crab-manifest\",\"version\":2,\"length\":" + payload.length() + ",\"sha256\":\""
-                        + Digests.sha256(payload.getBytes(StandardCharsets.US_ASCII)) + "\",\"manifest\":" + payload
-                        + "}\n");
-        assertRefused("newer", ErrorCode.FORMAT_UNKNOWN, store.file(1), () -> store.read(1));
+                "{\"format\":\"crab-manifest\",\"version\":" + version + ",\"length\":" + bytes.length
+                        + ",\"sha256\":\"" + Digests.sha256(bytes) + "\",\"manifest\":" + payload + "}\n");
     }
 
     @Test
     void validChecksumOverNonsense_isRefused() throws IOException {
-        String payload = "{\"version\":1,\"session\":\"s\"}";
-        Files.writeString(
-                store.file(1),
-                "{\"format\":\"crab-manifest\",\"version\":1,\"length\":" + payload.length() + ",\"sha256\":\""
-                        + Digests.sha256(payload.getBytes(StandardCharsets.US_ASCII)) + "\",\"manifest\":" + payload
-                        + "}\n");
+        String payload = "{\"version\":2,\"session\":\"s\"}";
+        put(2, payload);
         assertRefused("nonsense", ErrorCode.MANIFEST_CORRUPT, store.file(1), () -> store.read(1));
     }
 
@@ -147,12 +168,7 @@ class ManifestStoreTest {
         ((ObjectNode) tree.at(pointer.head()))
                 .set(pointer.last().getMatchingProperty(), StoreJson.MAPPER.readTree(value));
         String payload = tree.toString();
-        int length = payload.getBytes(StandardCharsets.UTF_8).length;
-        Files.writeString(
-                store.file(1),
-                "{\"format\":\"crab-manifest\",\"version\":1,\"length\":" + length + ",\"sha256\":\""
-                        + Digests.sha256(payload.getBytes(StandardCharsets.UTF_8)) + "\",\"manifest\":" + payload
-                        + "}\n");
+        put(ManifestStore.VERSION, payload);
         assertRefused(field, ErrorCode.MANIFEST_CORRUPT, store.file(1), () -> store.read(1));
     }
 
