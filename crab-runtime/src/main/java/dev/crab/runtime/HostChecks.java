@@ -193,7 +193,7 @@ final class HostChecks {
                 return existing + " is on a read-only file system";
             }
         } catch (IOException e) {
-            return "the file system of " + existing + " cannot be told: " + e.getMessage();
+            return "the file system of " + existing + " cannot be told: " + CrabException.reason(e);
         }
         return Files.isWritable(existing) ? null : existing + " cannot be written to by this user";
     }

@@ -59,7 +59,7 @@ public final class CriuClient implements AutoCloseable {
         try (CriuSession session = CriuSession.start(binary)) {
             features = session.version();
         } catch (IOException | CriuFailure e) {
-            throw unusable(binary + " does not answer: " + e.getMessage(), e);
+            throw unusable(binary + " does not answer: " + CrabException.reason(e), e);
         }
         if (!features.isSufficient()) {
             throw unusable(
@@ -168,7 +168,8 @@ public final class CriuClient implements AutoCloseable {
         try {
             return CriuSession.start(binary, networkNamespace);
         } catch (IOException e) {
-            throw new CriuFailure(CriuFailure.Kind.NOT_BEGUN, binary + " cannot be started: " + e.getMessage(), e);
+            throw new CriuFailure(
+                    CriuFailure.Kind.NOT_BEGUN, binary + " cannot be started: " + CrabException.reason(e), e);
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.crab.runtime.criu;
 
+import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.os.ChildProcess;
 import dev.crab.runtime.os.NativeFd;
 import dev.crab.runtime.os.NetNamespace;
@@ -261,7 +262,7 @@ public final class CriuSession implements AutoCloseable {
             }
             evidence = "said nothing for " + PATIENCE.toSeconds() + " s and was killed";
         } catch (IOException e) {
-            evidence = "ended without an answer (" + e.getMessage() + ")";
+            evidence = "ended without an answer (" + CrabException.reason(e) + ")";
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             evidence = "was killed because the waiting thread was interrupted";

@@ -187,7 +187,7 @@ public final class CriuCheckpointEngine implements CheckpointEngine {
             throw CrabException.of(
                     ErrorCode.CAPTURE_FAILED,
                     "the dump " + captured.snapshot().id() + " cannot be saved",
-                    "its images cannot be read: " + e.getMessage(),
+                    "its images cannot be read: " + CrabException.reason(e),
                     "commit the turn again",
                     e);
         }

@@ -80,7 +80,7 @@ public final class LostProcesses {
             throw CrabException.of(
                     ErrorCode.SANDBOX_LOST,
                     "the processes of a sandbox cannot be listed",
-                    "its cgroup cannot be read: " + e.getMessage(),
+                    "its cgroup cannot be read: " + CrabException.reason(e),
                     "close the session and open it again: it comes back as the last commit left it",
                     e);
         }

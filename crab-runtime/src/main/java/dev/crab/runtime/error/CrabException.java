@@ -45,7 +45,7 @@ public final class CrabException extends RuntimeException {
 
     /** An input/output failure; tells a full disk ({@link ErrorCode#DISK_FULL}) from every other ({@link ErrorCode#IO_FAILED}). */
     public static CrabException io(String what, IOException cause) {
-        String detail = detail(cause);
+        String detail = reason(cause);
         boolean full = detail.contains("No space left on device") || detail.contains("Disk quota exceeded");
         return full
                 ? of(
@@ -68,14 +68,20 @@ public final class CrabException extends RuntimeException {
                 cause);
     }
 
-    private static String detail(IOException cause) {
-        if (cause instanceof FileSystemException fs && fs.getReason() != null) {
+    /**
+     * What a failure says of itself, for a sentence about it. Unlike {@link Throwable#getMessage()} it is never null, and never a path
+     * alone, which is all that the message of a {@link java.nio.file.NoSuchFileException} is.
+     */
+    public static String reason(Throwable failure) {
+        if (failure instanceof FileSystemException fs && fs.getReason() != null) {
             return fs.getFile() + ": " + fs.getReason();
         }
-        String message = cause.getMessage();
+        String message = failure.getMessage();
         return message == null
-                ? cause.getClass().getSimpleName()
-                : cause instanceof FileSystemException ? cause.getClass().getSimpleName() + ": " + message : message;
+                ? failure.getClass().getSimpleName()
+                : failure instanceof FileSystemException
+                        ? failure.getClass().getSimpleName() + ": " + message
+                        : message;
     }
 
     public ErrorCode code() {

@@ -93,7 +93,7 @@ public final class ScanInspector implements TurnInspector {
                 unchanged = effects.effect() == Effect.NONE;
                 return effects;
             } catch (IOException | RuntimeException e) {
-                return failed(String.valueOf(e.getMessage()));
+                return failed(CrabException.reason(e));
             }
         }
 
@@ -135,7 +135,7 @@ public final class ScanInspector implements TurnInspector {
                 readBaseline();
                 failure = null;
             } catch (IOException | RuntimeException e) {
-                failure = "the last rebase failed: " + e.getMessage();
+                failure = "the last rebase failed: " + CrabException.reason(e);
             }
         }
 

@@ -132,7 +132,7 @@ final class TracepointWatch implements TurnInspector.Watch {
                 look(judgedEpoch);
                 failure = null;
             } catch (IOException | RuntimeException e) {
-                failure = "the last rebase failed: " + e.getMessage();
+                failure = "the last rebase failed: " + CrabException.reason(e);
             }
             follow(present);
             Programs.clean(touched, judgedEpoch);
@@ -186,7 +186,7 @@ final class TracepointWatch implements TurnInspector.Watch {
                     : Evidence.failed(missed + " runs of the programs were left out by the kernel");
         } catch (IOException | RuntimeException e) {
             // Whatever it was: what could not be seen has to be saved.
-            return Evidence.failed(String.valueOf(e.getMessage()));
+            return Evidence.failed(CrabException.reason(e));
         }
     }
 
@@ -332,7 +332,7 @@ final class TracepointWatch implements TurnInspector.Watch {
             }
             park(processes);
         } catch (IOException | CrabException e) {
-            failure = "survivors cannot be followed: " + e.getMessage();
+            failure = "survivors cannot be followed: " + CrabException.reason(e);
         }
     }
 

@@ -66,7 +66,7 @@ final class CommandRunner {
             }
         } catch (IOException e) {
             throw CrabException.of(
-                    ErrorCode.SANDBOX_LOST, what, String.valueOf(e.getMessage()), "restore the last checkpoint", e);
+                    ErrorCode.SANDBOX_LOST, what, CrabException.reason(e), "restore the last checkpoint", e);
         }
     }
 

@@ -74,7 +74,7 @@ final class InitClient implements AutoCloseable {
             }
             return new InitConnection(id, stream, gate::leave);
         } catch (IOException e) {
-            throw Processes.isAlive(initPid) ? refused(String.valueOf(e.getMessage()), e) : lost(e);
+            throw Processes.isAlive(initPid) ? refused(CrabException.reason(e), e) : lost(e);
         }
     }
 

@@ -51,7 +51,7 @@ final class InitSandbox implements SandboxFactory.RunningSandbox {
             throw CrabException.of(
                     ErrorCode.CONTROL_SOCKET_REFUSED,
                     "sandbox " + id + " cannot be committed",
-                    "its pid 1 does not answer: " + e.getMessage(),
+                    "its pid 1 does not answer: " + CrabException.reason(e),
                     "restore the last checkpoint",
                     e);
         }
@@ -196,7 +196,7 @@ final class InitSandbox implements SandboxFactory.RunningSandbox {
             }
         } catch (IOException e) {
             throw CrabException.of(
-                    ErrorCode.SANDBOX_LOST, what, String.valueOf(e.getMessage()), "restore the last checkpoint", e);
+                    ErrorCode.SANDBOX_LOST, what, CrabException.reason(e), "restore the last checkpoint", e);
         } catch (InitConnection.Late e) {
             throw CrabException.of(
                     ErrorCode.FILE_OPERATION_FAILED,
@@ -215,7 +215,7 @@ final class InitSandbox implements SandboxFactory.RunningSandbox {
             return result;
         } catch (IOException e) {
             throw CrabException.of(
-                    ErrorCode.SANDBOX_LOST, what, String.valueOf(e.getMessage()), "restore the last checkpoint", e);
+                    ErrorCode.SANDBOX_LOST, what, CrabException.reason(e), "restore the last checkpoint", e);
         }
     }
 

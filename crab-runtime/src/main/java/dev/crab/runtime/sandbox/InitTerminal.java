@@ -76,7 +76,7 @@ final class InitTerminal implements Sandbox.PtyShell {
 
     private CrabException lost(IOException e) {
         return CrabException.of(
-                ErrorCode.SANDBOX_LOST, what, String.valueOf(e.getMessage()), "restore the last checkpoint", e);
+                ErrorCode.SANDBOX_LOST, what, CrabException.reason(e), "restore the last checkpoint", e);
     }
 
     @Override

@@ -92,7 +92,7 @@ final class RuncPlace implements SandboxFactory.Place {
             cgroup.add(pid);
             return running(pid, false);
         } catch (IOException e) {
-            throw startFailed(String.valueOf(e.getMessage()), e);
+            throw startFailed(CrabException.reason(e), e);
         }
     }
 
@@ -119,7 +119,7 @@ final class RuncPlace implements SandboxFactory.Place {
             throw CrabException.of(
                     ErrorCode.RUNC_MISSING,
                     "sandbox " + id + " cannot be started",
-                    String.valueOf(e.getMessage()),
+                    CrabException.reason(e),
                     "install runc (./crab setup does)",
                     e);
         }

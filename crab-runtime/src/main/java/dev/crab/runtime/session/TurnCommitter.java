@@ -379,7 +379,7 @@ final class TurnCommitter {
             throw CrabException.of(
                     ErrorCode.SANDBOX_LOST,
                     "the turn of session " + store.session() + " cannot be committed",
-                    "the sandbox's cgroup cannot be read: " + e.getMessage(),
+                    "the sandbox's cgroup cannot be read: " + CrabException.reason(e),
                     "close the session and open it again: it comes back as the last commit left it",
                     e);
         }

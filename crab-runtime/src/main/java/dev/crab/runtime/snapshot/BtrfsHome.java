@@ -128,7 +128,7 @@ record BtrfsHome(Path data, Path directory, FileStore own, boolean looped, FileS
 
     /** What went wrong, in words that name the file that holds the btrfs where that is what is full. */
     CrabException failed(String what, IOException e) {
-        return looped && isFull(e) ? full(what, String.valueOf(e.getMessage())) : CrabException.io(what, e);
+        return looped && isFull(e) ? full(what, CrabException.reason(e)) : CrabException.io(what, e);
     }
 
     private static String lack(long free, String where, long bytes) {

@@ -191,7 +191,7 @@ final class LoopBtrfs {
                     .start();
         } catch (IOException e) {
             throw missing(
-                    command[0] + " cannot be run (" + e.getMessage() + ")",
+                    command[0] + " cannot be run (" + CrabException.reason(e) + ")",
                     "install the package " + distributionPackage + ", or run ./crab setup",
                     e);
         }

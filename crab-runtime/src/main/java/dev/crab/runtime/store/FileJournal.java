@@ -389,7 +389,7 @@ public final class FileJournal implements Journal, AutoCloseable {
             throw CrabException.of(
                     ErrorCode.IO_FAILED,
                     "a record cannot be appended to " + path,
-                    "an earlier flush to the disk failed (" + failure.getMessage()
+                    "an earlier flush to the disk failed (" + CrabException.reason(failure)
                             + "), after which the system no longer tells what is on it",
                     "check the disk, then close the session and open it again, which checks the whole journal",
                     failure);

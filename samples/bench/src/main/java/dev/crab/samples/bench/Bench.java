@@ -1,5 +1,6 @@
 package dev.crab.samples.bench;
 
+import dev.crab.runtime.error.CrabException;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
@@ -46,7 +47,7 @@ public final class Bench implements Runnable {
                 .setOut(new PrintWriter(out, true, StandardCharsets.UTF_8))
                 .setErr(new PrintWriter(err, true, StandardCharsets.UTF_8))
                 .setExecutionExceptionHandler((failure, commandLine, parsed) -> {
-                    err.println("bench: " + failure.getMessage());
+                    err.println("bench: " + CrabException.reason(failure));
                     return 1;
                 })
                 .execute(arguments);

@@ -2,6 +2,7 @@ package dev.crab.samples.programs;
 
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import dev.crab.runtime.error.CrabException;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -31,7 +32,7 @@ final class Catalogue {
             program.files().forEach(Catalogue::file);
             return program;
         } catch (IOException | IllegalArgumentException e) {
-            throw new IllegalStateException("the description of program " + name + ": " + e.getMessage(), e);
+            throw new IllegalStateException("the description of program " + name + ": " + CrabException.reason(e), e);
         }
     }
 

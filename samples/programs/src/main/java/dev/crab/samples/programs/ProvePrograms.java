@@ -108,7 +108,7 @@ public final class ProvePrograms implements Callable<Integer> {
                 .setOut(new PrintWriter(out, true, StandardCharsets.UTF_8))
                 .setErr(new PrintWriter(err, true, StandardCharsets.UTF_8))
                 .setExecutionExceptionHandler((failure, commandLine, parsed) -> {
-                    err.println("programs: " + failure.getMessage());
+                    err.println("programs: " + CrabException.reason(failure));
                     return 1;
                 })
                 .execute(arguments);

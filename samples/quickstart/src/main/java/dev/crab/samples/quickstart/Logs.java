@@ -1,5 +1,6 @@
 package dev.crab.samples.quickstart;
 
+import dev.crab.runtime.error.CrabException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -18,7 +19,7 @@ final class Logs {
                     .toList();
             return lines.subList(Math.max(0, lines.size() - count), lines.size());
         } catch (IOException e) {
-            return List.of("(no log: " + e.getMessage() + ")");
+            return List.of("(no log: " + CrabException.reason(e) + ")");
         }
     }
 }

@@ -3,6 +3,7 @@ package dev.crab.samples.quickstart;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.crab.overlap.TurnReport;
 import dev.crab.runtime.CrabConfig;
+import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.snapshot.Snapshotters;
 import dev.crab.samples.common.Json;
 import java.io.PrintStream;
@@ -106,7 +107,7 @@ public final class Quickstart implements Callable<Integer> {
     static int run(PrintStream out, PrintStream err, String... arguments) {
         return new CommandLine(new Quickstart(out, err))
                 .setExecutionExceptionHandler((failure, commandLine, parsed) -> {
-                    err.println("quickstart: " + failure.getMessage());
+                    err.println("quickstart: " + CrabException.reason(failure));
                     return 1;
                 })
                 .execute(arguments);

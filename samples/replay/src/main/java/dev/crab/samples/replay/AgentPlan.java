@@ -16,6 +16,7 @@ import java.util.Map;
  * @param copies directories of the sandbox, and those of the host whose files are put there before the set-up
  * @param waits whether each agent, once it has its sandbox, waits for the line {@code go} before it begins
  * @param staggerMillis so much later than the one before it each agent begins
+ * @param warmUp agents that run one after the other before, so that the JVM is one that has been running
  * @param agents the agents
  */
 record AgentPlan(
@@ -25,6 +26,7 @@ record AgentPlan(
         Map<String, String> copies,
         boolean waits,
         long staggerMillis,
+        List<Agent> warmUp,
         List<Agent> agents) {
     /**
      * An agent.

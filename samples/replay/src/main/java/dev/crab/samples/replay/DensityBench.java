@@ -56,6 +56,14 @@ public final class DensityBench implements Callable<Integer> {
     private List<Integer> jvms;
 
     @Option(
+            names = "--warm-up",
+            paramLabel = "N",
+            defaultValue = "0",
+            description =
+                    "Agents that each JVM runs before, one after the other, as a JVM that has been running. Default: ${DEFAULT-VALUE}.")
+    private int warmUp;
+
+    @Option(
             names = "--idle",
             paramLabel = "N",
             defaultValue = "32",
@@ -84,11 +92,15 @@ public final class DensityBench implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        if (counts.stream().anyMatch(count -> count < 1) || jvms.stream().anyMatch(count -> count < 1) || idle < 0) {
-            throw new IllegalArgumentException("--sandboxes and --jvms from 1, --idle from 0");
+        if (counts.stream().anyMatch(count -> count < 1)
+                || jvms.stream().anyMatch(count -> count < 1)
+                || idle < 0
+                || warmUp < 0) {
+            throw new IllegalArgumentException("--sandboxes and --jvms from 1, --idle and --warm-up from 0");
         }
         ObjectNode found = Json.object();
         found.put("speed", options.speed());
+        found.put("warmUp", warmUp);
         ArrayNode rows = found.putArray("rows");
         try (Lab lab = options.lab(err)) {
             List<Trajectory> trajectories = options.trajectories(lab);
@@ -154,7 +166,11 @@ public final class DensityBench implements Callable<Integer> {
         try {
             List<Future<List<Measured>>> running = new ArrayList<>();
             for (List<Trajectory> batch : batches) {
-                running.add(threads.submit(() -> new MeasuredRun(lab, policy).run(batch, 1, stagger)));
+                List<Trajectory> before = new ArrayList<>();
+                for (int i = 0; i < warmUp; i++) {
+                    before.add(batch.get(i % batch.size()));
+                }
+                running.add(threads.submit(() -> new MeasuredRun(lab, policy).run(before, batch, 1, stagger)));
             }
             List<List<Measured>> all = new ArrayList<>();
             IOException failure = null;
@@ -189,17 +205,18 @@ public final class DensityBench implements Callable<Integer> {
             "p95",
             "CPU ms/turn",
             "without",
+            "machine busy",
+            "without",
             "JVMs MB",
             "without"
         });
         for (JsonNode row : found.path("rows")) {
             JsonNode crab = row.path(Policies.CRAB);
-            JsonNode each = crab.path("wallOverNoneEach");
             rows.add(new String[] {
                 row.path("sandboxes").asText(),
                 row.path("jvms").asText(),
                 ReportTable.number(crab.path("wallOverNone"), 4),
-                ReportTable.number(each.path("min"), 3) + ".." + ReportTable.number(each.path("max"), 3),
+                ReportTable.range(crab.path("wallOverNoneEach")),
                 ReportTable.number(crab.path("exposedMillis").path("median"), 1),
                 ReportTable.number(crab.path("exposedMillis").path("p95"), 1),
                 ReportTable.number(crab.path("exposedMillis").path("p99"), 1),
@@ -208,6 +225,8 @@ public final class DensityBench implements Callable<Integer> {
                 ReportTable.number(crab.path("captureMillis").path("p95"), 1),
                 cpu(crab),
                 cpu(row.path(Policies.NONE)),
+                ReportTable.percent(crab.path("machineShare").path("mean"), 0),
+                ReportTable.percent(row.path(Policies.NONE).path("machineShare").path("mean"), 0),
                 ReportTable.format(0, row.path("crabJvmPeakBytes").asDouble() / 1e6),
                 ReportTable.format(0, row.path("noneJvmPeakBytes").asDouble() / 1e6)
             });

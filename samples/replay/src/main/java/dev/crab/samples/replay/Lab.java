@@ -106,8 +106,13 @@ final class Lab implements AutoCloseable {
                         : () -> Cgroups.detect().group(sandbox));
     }
 
-    AgentPlan plan(String policy, boolean waits, long staggerMillis, List<AgentPlan.Agent> agents) {
-        return new AgentPlan(policy, data.toString(), image.toString(), copies, waits, staggerMillis, agents);
+    AgentPlan plan(
+            String policy,
+            boolean waits,
+            long staggerMillis,
+            List<AgentPlan.Agent> warmUp,
+            List<AgentPlan.Agent> agents) {
+        return new AgentPlan(policy, data.toString(), image.toString(), copies, waits, staggerMillis, warmUp, agents);
     }
 
     /**
@@ -121,7 +126,8 @@ final class Lab implements AutoCloseable {
         if (plan.policy().equals(Policies.PODMAN)) {
             podman();
         }
-        plan.agents().forEach(agent -> present.put(agent.name(), plan.policy()));
+        Stream.concat(plan.warmUp().stream(), plan.agents().stream())
+                .forEach(agent -> present.put(agent.name(), plan.policy()));
         Path file = place(name).resolve("plan.json");
         plan.write(file);
         List<String> command = new ArrayList<>(jvm.command(

@@ -6,6 +6,7 @@ import dev.crab.runtime.CrabRuntime;
 import dev.crab.runtime.os.Cgroups;
 import dev.crab.runtime.os.Mounts;
 import dev.crab.runtime.os.NetNamespace;
+import dev.crab.runtime.os.TreeRemoval;
 import dev.crab.samples.common.Json;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -13,7 +14,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -125,7 +125,7 @@ final class Podman {
             }
             return out;
         } finally {
-            Files.delete(said);
+            Files.deleteIfExists(said);
         }
     }
 
@@ -162,7 +162,7 @@ final class Podman {
                 }
             }
         } finally {
-            Files.delete(said);
+            Files.deleteIfExists(said);
         }
     }
 
@@ -262,11 +262,15 @@ final class Podman {
                 Mounts.unmount(mount.point());
             }
         }
-        try (Stream<Path> all = Files.walk(home)) {
-            for (Path one : all.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(one);
-            }
+        // Programs of an invocation that was killed may still be ending, and remove files of theirs meanwhile.
+        List<Path> inside;
+        try (Stream<Path> all = Files.list(home)) {
+            inside = all.toList();
         }
+        for (Path one : inside) {
+            TreeRemoval.remove(home, one.getFileName().toString());
+        }
+        Files.delete(home);
     }
 
     /** Removes the archives of an agent but for that one; null for none. */

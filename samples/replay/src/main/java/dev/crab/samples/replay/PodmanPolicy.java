@@ -140,7 +140,7 @@ final class PodmanPolicy implements Policy {
             throw CrabException.of(
                     ErrorCode.CAPTURE_FAILED,
                     "container " + container + " cannot be checkpointed",
-                    String.valueOf(e.getMessage()),
+                    CrabException.reason(e),
                     "see what podman says of it");
         }
     }

@@ -1,5 +1,6 @@
 package dev.crab.samples.replay;
 
+import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.sandbox.ExecRequest;
 import dev.crab.samples.common.Events;
 import dev.crab.samples.common.Recording;
@@ -46,6 +47,9 @@ final class ReplayAgent {
         }
         CyclicBarrier opened = new CyclicBarrier(plan.agents().size());
         try (Policy policy = Policies.open(plan)) {
+            for (AgentPlan.Agent agent : plan.warmUp()) {
+                warmUp(policy, agent);
+            }
             List<Thread> threads = new ArrayList<>();
             for (AgentPlan.Agent agent : plan.agents()) {
                 long delay = plan.staggerMillis() * threads.size();
@@ -58,6 +62,13 @@ final class ReplayAgent {
             }
         }
         return failed.get() ? 1 : 0;
+    }
+
+    /** Runs an agent of which nothing is told. */
+    private static void warmUp(Policy policy, AgentPlan.Agent agent) throws IOException {
+        try (Policy.Life life = policy.open(agent, RecordingFormat.read(Path.of(agent.recording())), row -> {})) {
+            life.work();
+        }
     }
 
     private void run(Policy policy, AgentPlan.Agent agent, CyclicBarrier opened, long delay) {
@@ -111,7 +122,7 @@ final class ReplayAgent {
                                     .withTimeout(recording.timeout()))
                             .text();
         } catch (RuntimeException | Error e) {
-            answer = "(failed: " + e.getMessage() + ")";
+            answer = "(failed: " + CrabException.reason(e) + ")";
         }
         events.emit("probe", Map.of("agent", agent, "answer", answer));
     }

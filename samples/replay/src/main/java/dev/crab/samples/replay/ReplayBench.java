@@ -1,5 +1,6 @@
 package dev.crab.samples.replay;
 
+import dev.crab.runtime.error.CrabException;
 import dev.crab.samples.common.Json;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -158,9 +159,9 @@ public final class ReplayBench implements Callable<Integer> {
                     try {
                         results.addMeasured(new MeasuredRun(lab, policy).run(batch, run, options.staggerMillis()));
                     } catch (Refusal e) {
-                        results.refused(names(batch) + " with " + policy + ": " + e.getMessage());
+                        results.refused(names(batch) + " with " + policy + ": " + CrabException.reason(e));
                     } catch (IOException e) {
-                        results.failed(String.valueOf(e.getMessage()));
+                        results.failed(names(batch) + " with " + policy + ": " + CrabException.reason(e));
                     }
                 }
             }
@@ -186,11 +187,11 @@ public final class ReplayBench implements Callable<Integer> {
                             run.run();
                         } catch (Refusal e) {
                             failure = ", then refused";
-                            results.refused(trajectory.id() + " with " + policy + ": " + e.getMessage());
+                            results.refused(trajectory.id() + " with " + policy + ": " + CrabException.reason(e));
                         } catch (IOException e) {
-                            failure = ", then " + e.getMessage();
+                            failure = ", then " + CrabException.reason(e);
                             results.failed(trajectory.id() + " with " + policy + ", killed at " + plan.label() + ": "
-                                    + e.getMessage());
+                                    + CrabException.reason(e));
                         }
                         crashes.addAll(run.crashes());
                     }

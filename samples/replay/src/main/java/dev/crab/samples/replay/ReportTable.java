@@ -77,7 +77,9 @@ final class ReportTable {
             "of images",
             "wall/none",
             "min..max",
+            "of runs",
             "CPU ms/turn",
+            "machine busy",
             "peak MB"
         });
         List<String[]> times = new ArrayList<>();
@@ -87,7 +89,6 @@ final class ReportTable {
         for (JsonNode summary : json.path("summaries")) {
             JsonNode cost = summary.path("cost");
             if (!cost.isMissingNode()) {
-                JsonNode each = cost.path("wallOverNoneEach");
                 rows.add(new String[] {
                     summary.path("policy").asText(),
                     summary.path("category").asText(),
@@ -101,11 +102,13 @@ final class ReportTable {
                     percent(cost.path("bytesOverFull"), 1),
                     percent(cost.path("bytesOverImages"), 1),
                     number(cost.path("wallOverNone"), 4),
-                    each.isMissingNode() ? "" : number(each.path("min"), 3) + ".." + number(each.path("max"), 3),
+                    range(cost.path("wallOverNoneEach")),
+                    range(cost.path("wallOverNoneRuns")),
                     format(
                             1,
                             cost.path("jvmCpuMillisPerTurn").asDouble()
                                     + cost.path("sandboxCpuMillisPerTurn").asDouble()),
+                    percent(cost.path("machineShare").path("mean"), 0),
                     format(
                             0,
                             (cost.path("jvmPeakBytes").asDouble()
@@ -189,6 +192,11 @@ final class ReportTable {
             lines.add(line.toString().stripTrailing());
         }
         lines.add("");
+    }
+
+    /** The least and the most of a spread. */
+    static String range(JsonNode spread) {
+        return spread.isMissingNode() ? "" : number(spread.path("min"), 3) + ".." + number(spread.path("max"), 3);
     }
 
     static String percent(JsonNode value, int digits) {

@@ -115,6 +115,7 @@ final class Summary {
         node.put(
                 "sandboxCpuMillisPerTurn",
                 runs.stream().mapToLong(Measured::sandboxCpu).sum() / MS / all);
+        quantiles(node, "machineShare", runs.stream().mapToDouble(Measured::machineShare));
         node.put(
                 "jvmPeakBytes", runs.stream().mapToLong(Measured::jvmPeak).max().orElse(0));
         node.put(
@@ -149,28 +150,36 @@ final class Summary {
         return byKey;
     }
 
-    /** Each run beside the one of the same trajectory and repetition without protection. */
+    /** Each run beside the one of the same trajectory, place and repetition without protection; and all of a repetition. */
     private static void ratios(ObjectNode node, List<Measured> runs, List<Measured> none) {
         Map<String, Measured> others = byKey(none);
         long own = 0;
         long other = 0;
         List<Double> each = new ArrayList<>();
+        Map<Integer, long[]> repetitions = new HashMap<>();
         for (Measured run : runs) {
             Measured beside = others.get(key(run));
             if (beside != null) {
                 own += run.wall();
                 other += beside.wall();
                 each.add((double) run.wall() / beside.wall());
+                long[] both = repetitions.computeIfAbsent(run.run(), number -> new long[2]);
+                both[0] += run.wall();
+                both[1] += beside.wall();
             }
         }
         if (!each.isEmpty()) {
             node.put("wallOverNone", (double) own / other);
             quantiles(node, "wallOverNoneEach", each.stream().mapToDouble(Double::doubleValue));
+            quantiles(
+                    node,
+                    "wallOverNoneRuns",
+                    repetitions.values().stream().mapToDouble(both -> (double) both[0] / both[1]));
         }
     }
 
     private static String key(Measured run) {
-        return run.trajectory() + " " + run.run();
+        return run.trajectory() + " " + run.run() + " " + run.place();
     }
 
     private static long bytes(List<Measured> runs) {

@@ -170,6 +170,7 @@ final class Victim {
                 policy,
                 true,
                 0,
+                List.of(),
                 List.of(new AgentPlan.Agent(
                         name,
                         trajectory.file().toString(),

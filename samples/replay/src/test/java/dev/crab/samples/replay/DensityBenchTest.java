@@ -31,6 +31,7 @@ class DensityBenchTest {
                 "--speed=50",
                 "--sandboxes=1,2",
                 "--jvms=1,2",
+                "--warm-up=1",
                 "--idle=2",
                 "--json=" + json);
 
@@ -40,6 +41,7 @@ class DensityBenchTest {
         assertThat(found.path("rows"))
                 .extracting(row -> row.path("sandboxes") + "/" + row.path("jvms"))
                 .containsExactly("1/1", "2/1", "2/2");
+        assertThat(found.path("warmUp").asInt()).isOne();
         assertThat(found.path("rows")).allSatisfy(row -> {
             assertThat(row.path("crab").path("runs").asInt())
                     .isEqualTo(row.path("sandboxes").asInt());
@@ -56,6 +58,7 @@ class DensityBenchTest {
         ByteArrayOutputStream said = new ByteArrayOutputStream();
         PrintStream stream = new PrintStream(said, true, StandardCharsets.UTF_8);
         assertThat(DensityBench.run(stream, stream, "--sandboxes=0")).isEqualTo(2);
+        assertThat(DensityBench.run(stream, stream, "--warm-up=-1")).isEqualTo(2);
         assertThat(DensityBench.run(stream, stream, "--speed=0")).isEqualTo(2);
     }
 }

@@ -6,11 +6,17 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import dev.crab.runtime.sandbox.ExecRequest;
 import dev.crab.runtime.sandbox.FileEntry;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -49,6 +55,31 @@ class PodmanTest {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> Policies.here(List.of("docker"), directory.toString(), results))
                 .withMessageContaining("crab, podman");
+    }
+
+    /** Programs of a run that was killed may still be ending when the next one begins. */
+    @Test
+    void whatAnotherRunLeftIsRemoved_whileThatOneRemovesFilesOfItsOwn() throws Exception {
+        Path said = Files.createDirectories(directory.resolve("podman/said"));
+        List<Path> files = new ArrayList<>();
+        for (int i = 0; i < 3000; i++) {
+            files.add(Files.writeString(said.resolve(Integer.toString(i)), ""));
+        }
+        Collections.shuffle(files, new Random(1));
+        CompletableFuture<Void> ending = CompletableFuture.runAsync(() -> {
+            for (Path file : files) {
+                try {
+                    Files.deleteIfExists(file);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        });
+
+        new Podman(directory).removeAll();
+
+        ending.get(1, TimeUnit.MINUTES);
+        assertThat(directory.resolve("podman")).doesNotExist();
     }
 
     @Test

@@ -64,13 +64,15 @@ class ReportPageTest {
                     "one",
                     "service",
                     1,
+                    0,
                     3_100_000_000L,
                     3_000_000_000L,
                     List.of(row),
                     50_000_000,
                     9_000_000,
                     90_000_000,
-                    30_000_000)));
+                    30_000_000,
+                    0.25)));
             results.addCrashes(List.of(new Crash(
                     policy,
                     "one",

@@ -54,7 +54,7 @@ final class RecordedRun {
                     source,
                     turn -> report.add(RecordedTurn.of(recording.id(), turn, inspector.nanos())));
         } catch (IOException | UncheckedIOException | CrabException e) {
-            failure = "failed: " + e.getMessage();
+            failure = "failed: " + CrabException.reason(e);
         }
         report.ended(recording.id(), System.nanoTime() - start, source.fidelity(), source.settled(), failure);
     }
