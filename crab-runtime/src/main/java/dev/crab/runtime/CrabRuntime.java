@@ -5,6 +5,7 @@ import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import dev.crab.runtime.inspector.FilePolicy;
 import dev.crab.runtime.inspector.InspectorTier;
+import dev.crab.runtime.os.Cgroups;
 import dev.crab.runtime.sandbox.SandboxSpec;
 import dev.crab.runtime.session.ChatArchive;
 import dev.crab.runtime.session.DamagePolicy;
@@ -21,6 +22,7 @@ import dev.crab.runtime.snapshot.Snapshotters;
 import dev.crab.runtime.store.CheckpointStore;
 import dev.crab.runtime.store.DataDirectory;
 import dev.crab.runtime.store.Names;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -213,6 +215,26 @@ public final class CrabRuntime implements AutoCloseable {
     /** The pid of the living process that has the session open, if one has. */
     public OptionalLong owner(String sessionId) {
         return SessionArchive.owner(data(), sessionId);
+    }
+
+    /**
+     * Whether a sandbox of the session runs on this host now: of the program that has it open ({@link #owner}), or, where none has, of one
+     * that was killed; {@link #stop} ends that one.
+     *
+     * @throws CrabException NAME_INVALID, IO_FAILED
+     */
+    public boolean isRunning(String sessionId) {
+        String sandbox = data().sandbox(Names.session(sessionId));
+        try {
+            return !Cgroups.detect().group(sandbox).processes().isEmpty();
+        } catch (CrabException e) {
+            if (e.code() == ErrorCode.CGROUP_V2_MISSING) {
+                return false; // no sandbox can run on this host
+            }
+            throw e;
+        } catch (IOException e) {
+            throw CrabException.io("the processes of sandbox " + sandbox + " cannot be listed", e);
+        }
     }
 
     /** The data directory. */

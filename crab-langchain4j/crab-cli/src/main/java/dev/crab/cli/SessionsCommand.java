@@ -14,7 +14,12 @@ import picocli.CommandLine.Command;
 
 @Command(
         name = "sessions",
-        description = "Lists the sessions of the data directory. Exit code 1 if one of them cannot be read.",
+        description = {
+            "Lists the sessions of the data directory. Exit code 1 if one of them cannot be read.",
+            "STATE: ok (at rest); open (a program has it open); left running (no program has, and its sandbox runs: one was killed; the session"
+                    + " goes on when it is opened, ./crab stop ends the sandbox); unprotected (processes that the last turn has could not"
+                    + " be captured); chat only (opened where there could be no sandbox)."
+        },
         mixinStandardHelpOptions = true)
 final class SessionsCommand extends Report {
     @Override
@@ -41,13 +46,16 @@ final class SessionsCommand extends Report {
                                 "lastCommit",
                                 Instant.ofEpochMilli(last.atMillis()).toString());
                     }
+                    String state = state(
+                            last != null && !last.lost().isEmpty(), owner.isPresent(), runtime.isRunning(session));
+                    entry.put("state", state);
                     table.row(
                             session,
                             archive.turns().size(),
                             last == null ? 0 : last.commit().generation(),
                             last == null ? "-" : Instant.ofEpochMilli(last.atMillis()),
                             holder,
-                            last != null && !last.lost().isEmpty() ? "unprotected" : "ok");
+                            state);
                 } catch (CrabException e) {
                     ok = false;
                     entry.set("error", Json.describe(e));
@@ -66,6 +74,11 @@ final class SessionsCommand extends Report {
             table.print(out());
         }
         return ok ? CrabCli.DONE : CrabCli.REFUSED;
+    }
+
+    private static String state(boolean unprotected, boolean owned, boolean running) {
+        String state = owned ? "open" : running ? "left running" : "ok";
+        return !unprotected ? state : state.equals("ok") ? "unprotected" : state + ", unprotected";
     }
 
     /** One that was opened where there could be no sandbox. */

@@ -61,7 +61,9 @@ class CrabCliTest {
         try (CrabRuntime runtime = CrabRuntime.builder().dataDirectory(data).build();
                 SandboxSession session = runtime.open("one", spec)) {
             Turn first = session.beginTurn();
-            session.sandbox().exec("setsid sleep infinity >/dev/null 2>&1 </dev/null &");
+            session.sandbox()
+                    .exec(
+                            "setsid sleep infinity >/dev/null 2>&1 </dev/null & until grep -q sleep /proc/$!/comm; do sleep 0.01; done");
             first.commit(position);
             session.beginTurn().commit(position);
         }
@@ -82,6 +84,15 @@ class CrabCliTest {
         StringWriter err = new StringWriter();
         int status = CrabCli.run(new PrintWriter(out, true), new PrintWriter(err, true), arguments);
         return new Answer(status, out.toString(), err.toString());
+    }
+
+    private static String stateOf(String session) {
+        for (JsonNode one : crab("sessions", "--json", here()).json().path("sessions")) {
+            if (one.path("session").asText().equals(session)) {
+                return one.path("state").asText();
+            }
+        }
+        return "";
     }
 
     private static String here() {
@@ -289,12 +300,15 @@ class CrabCliTest {
             assertThat(answer.status()).isEqualTo(1);
             assertThat(answer.err()).startsWith("SESSION_LOCKED");
         });
+        assertThat(stateOf("two")).isEqualTo("open");
         killed.destroyForcibly().waitFor();
         assertThat(commandLine(left)).contains("crab-init");
+        assertThat(stateOf("two")).isEqualTo("left running");
 
         assertThat(crab("stop", "two", here()).out()).isEqualTo("stopped two\n");
         assertThat(commandLine(left)).isEmpty();
         assertThat(crab("sessions", here()).out()).contains("two ");
+        assertThat(stateOf("two")).isEqualTo("ok");
 
         assertThat(crab("delete", "two", "--json", here())
                         .json()

@@ -86,12 +86,18 @@ final class FileTable {
         }
         long[] entries = new long[1];
         ObjectRef ref = store.write(name, raw -> {
-            try (OutputStream out = begin(raw, FileTableCursor.Header.WHOLE, takenAt)) {
+            try (OutputStream out = begin(raw, FileTableCursor.Header.WHOLE, takenAt);
+                    DigestsBeside digests = new DigestsBeside()) {
                 FileTree.walk(upper, tree -> {
                     FileTableEntry entry = FileTableEntry.of(tree);
-                    line(out, entry.isFile() ? entry.withDigest(tree.sha256()) : entry);
+                    if (entry.isFile()) {
+                        digests.digest(tree, digest -> line(out, entry.withDigest(digest)));
+                    } else {
+                        digests.then(none -> line(out, entry));
+                    }
                     entries[0]++;
                 });
+                digests.finish();
             }
         });
         return new Written(ref, List.of(), entries[0]);
@@ -103,8 +109,9 @@ final class FileTable {
         Changed changes = new Changed(maxChanges);
         long entries = 0;
         try (OutputStream out = begin(changes, FileTableCursor.Header.CHANGES, takenAt);
-                FileTableView view = FileTableView.open(store, earlier)) {
-            entries = new Changes(view, out).of(upper);
+                FileTableView view = FileTableView.open(store, earlier);
+                DigestsBeside digests = new DigestsBeside()) {
+            entries = new Changes(view, out, digests).of(upper);
             view.drain();
         }
         int taken = 0;
@@ -136,34 +143,46 @@ final class FileTable {
     private static final class Changes {
         private final FileTableView earlier;
         private final OutputStream out;
+        private final DigestsBeside digests;
         private boolean sameTree;
         private long entries;
 
-        Changes(FileTableView earlier, OutputStream out) {
+        Changes(FileTableView earlier, OutputStream out, DigestsBeside digests) {
             this.earlier = earlier;
             this.out = out;
+            this.digests = digests;
         }
 
         /** Returns the number of the tree's entries. */
         long of(Path upper) throws IOException {
-            FileTableView.Passed gone = passed -> line(out, FileTableEntry.gone(passed.path()));
+            FileTableView.Passed gone = passed -> digests.then(none -> line(out, FileTableEntry.gone(passed.path())));
             FileTree.walk(upper, tree -> {
                 FileTableEntry entry = FileTableEntry.of(tree);
                 FileTableEntry old = earlier.find(entry.path(), gone);
-                if (entry.isFile()) {
-                    String digest = old != null && old.contentIsThatOf(entry, earlier.takenAt()) ? old.digest() : null;
-                    entry = entry.withDigest(digest == null ? tree.sha256() : digest);
-                }
                 if (entry.path().isEmpty()) {
                     sameTree = old != null && old.inode() == entry.inode();
                 }
-                if (old == null || !old.isStill(entry, sameTree)) {
-                    line(out, entry);
-                }
                 entries++;
+                if (!entry.isFile()) {
+                    digests.then(none -> changed(old, entry));
+                    return;
+                }
+                String known = old != null && old.contentIsThatOf(entry, earlier.takenAt()) ? old.digest() : null;
+                if (known != null) {
+                    digests.then(none -> changed(old, entry.withDigest(known)));
+                } else {
+                    digests.digest(tree, digest -> changed(old, entry.withDigest(digest)));
+                }
             });
             earlier.rest(gone);
+            digests.finish();
             return entries;
+        }
+
+        private void changed(@Nullable FileTableEntry old, FileTableEntry now) throws IOException {
+            if (old == null || !old.isStill(now, sameTree)) {
+                line(out, now);
+            }
         }
     }
 
@@ -186,29 +205,24 @@ final class FileTable {
      * @throws CrabException RESTORE_MISMATCH with the first differences; OBJECT_CORRUPT, FORMAT_UNKNOWN, IO_FAILED
      */
     static long verify(ObjectStore store, FileImage image, Path upper) {
-        List<String> differences = new ArrayList<>();
-        long[] entries = new long[1];
-        Map<Long, Long> inodes = new HashMap<>();
-        try (FileTableView lines = FileTableView.open(store, image.tables())) {
+        Comparison comparison = new Comparison();
+        try (FileTableView lines = FileTableView.open(store, image.tables());
+                DigestsBeside digests = new DigestsBeside()) {
+            FileTableView.Passed isMissing = missing -> digests.then(none -> comparison.note(missing, "is missing"));
             FileTree.walk(upper, tree -> {
-                entries[0]++;
+                comparison.entries++;
                 FileTableEntry found = FileTableEntry.of(tree);
-                FileTableEntry expected = lines.find(found.path(), missing -> note(differences, missing, "is missing"));
+                FileTableEntry expected = lines.find(found.path(), isMissing);
                 if (expected == null) {
-                    note(differences, found, "is extra");
-                    return;
-                }
-                String difference = expected.differenceTo(
-                        found.isFile() && expected.size() == found.size() ? found.withDigest(tree.sha256()) : found);
-                if (difference == null && expected.links() > 0) {
-                    Long before = inodes.putIfAbsent(expected.inode(), found.inode());
-                    difference = before == null || before == found.inode() ? null : "it is not linked as it was";
-                }
-                if (difference != null) {
-                    note(differences, expected, "differs: " + difference);
+                    digests.then(none -> comparison.note(found, "is extra"));
+                } else if (found.isFile() && expected.size() == found.size()) {
+                    digests.digest(tree, digest -> comparison.compare(expected, found.withDigest(digest)));
+                } else {
+                    digests.then(none -> comparison.compare(expected, found));
                 }
             });
-            lines.rest(missing -> note(differences, missing, "is missing"));
+            lines.rest(isMissing);
+            digests.finish();
             lines.drain();
             if (lines.entries() != image.entries()) {
                 throw FileTableCursor.corrupt(
@@ -217,6 +231,7 @@ final class FileTable {
         } catch (IOException e) {
             throw CrabException.io("the files in " + upper + " cannot be checked", e);
         }
+        List<String> differences = comparison.differences;
         if (!differences.isEmpty()) {
             throw CrabException.of(
                     ErrorCode.RESTORE_MISMATCH,
@@ -225,12 +240,30 @@ final class FileTable {
                             + (differences.size() > MAX_DIFFERENCES ? "; and more" : ""),
                     "restore an earlier generation");
         }
-        return entries[0];
+        return comparison.entries;
     }
 
-    private static void note(List<String> differences, FileTableEntry entry, String what) {
-        if (differences.size() <= MAX_DIFFERENCES) {
-            differences.add((entry.path().isEmpty() ? "/" : entry.path()) + " " + what);
+    /** Of the entries that are found with those that are expected. */
+    private static final class Comparison {
+        final List<String> differences = new ArrayList<>();
+        private final Map<Long, Long> inodes = new HashMap<>();
+        long entries;
+
+        void compare(FileTableEntry expected, FileTableEntry found) {
+            String difference = expected.differenceTo(found);
+            if (difference == null && expected.links() > 0) {
+                Long before = inodes.putIfAbsent(expected.inode(), found.inode());
+                difference = before == null || before == found.inode() ? null : "it is not linked as it was";
+            }
+            if (difference != null) {
+                note(expected, "differs: " + difference);
+            }
+        }
+
+        void note(FileTableEntry entry, String what) {
+            if (differences.size() <= MAX_DIFFERENCES) {
+                differences.add((entry.path().isEmpty() ? "/" : entry.path()) + " " + what);
+            }
         }
     }
 

@@ -7,18 +7,14 @@ import com.sun.jna.Pointer;
 import dev.crab.runtime.error.CrabException;
 import dev.crab.runtime.error.ErrorCode;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystemException;
 import java.nio.file.Path;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.Deque;
-import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.List;
 import java.util.SortedMap;
@@ -46,21 +42,17 @@ public final class FileTree {
     public static final int MAX_DEPTH = 2000;
 
     /** Files up to this many bytes have plain digests: 1 MiB. */
-    public static final long PLAIN_DIGEST_LIMIT = 1 << 20;
+    public static final long PLAIN_DIGEST_LIMIT = FileDigest.PLAIN_LIMIT;
 
     private static final int SHOWN = 100;
     private static final Comparator<byte[]> BYTES = Arrays::compareUnsigned;
     private static final int AT_SYMLINK_NOFOLLOW = 0x100;
     private static final int STATX_BASIC_STATS = 0x7ff;
     private static final int S_IFMT = 0170000;
-    private static final int SEEK_DATA = 3;
-    private static final int EIO = 5;
-    private static final int ENXIO = 6;
     private static final int BUFFER = 1 << 17;
-    private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(BUFFER);
 
     /** Direct mapping: a tree of ten thousand files takes fifty thousand calls. */
-    private static final class Calls {
+    static final class Calls {
         static {
             Native.register(Calls.class, "c");
         }
@@ -86,16 +78,10 @@ public final class FileTree {
     private final Visitor visitor;
     private final Memory buffer = new Memory(BUFFER);
     private final Memory stat = new Memory(256);
-    private final ByteBuffer view = buffer.getByteBuffer(0, BUFFER);
-    private final MessageDigest sha256;
+    private final FileDigest digest = new FileDigest();
 
     private FileTree(Visitor visitor) {
         this.visitor = visitor;
-        try {
-            this.sha256 = MessageDigest.getInstance("SHA-256");
-        } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("every Java platform has SHA-256", e);
-        }
     }
 
     /**
@@ -107,6 +93,7 @@ public final class FileTree {
         FileTree tree = new FileTree(visitor);
         try (tree.buffer;
                 tree.stat;
+                tree.digest;
                 NativeFd top = openDirectory(LibC.AT_FDCWD, cString(root.toString()), new byte[0])) {
             // "." of the directory itself, so that the root is described like every other entry.
             tree.visitor.visit(tree.describe(top, cString("."), new byte[0]));
@@ -255,62 +242,6 @@ public final class FileTree {
         return attributes;
     }
 
-    private String digest(NativeFd directory, byte[] cName, long size) {
-        int flags = LibC.O_RDONLY | LibC.O_NOFOLLOW | LibC.O_CLOEXEC;
-        try (NativeFd fd = new NativeFd(Calls.openat(directory.number(), cName, flags, 0))) {
-            sha256.reset();
-            if (size <= PLAIN_DIGEST_LIMIT) {
-                for (long offset = 0; offset < size; offset += BUFFER) {
-                    sha256.update(block(fd, offset, size));
-                }
-            } else {
-                digestBlocks(fd, size);
-            }
-            return HexFormat.of().formatHex(sha256.digest());
-        }
-    }
-
-    /** Holes are jumped over, so that a file of a terabyte of nothing costs nothing; and data that is zero counts as a hole. */
-    private void digestBlocks(NativeFd fd, long size) {
-        ByteBuffer number = ByteBuffer.allocate(8);
-        long offset = 0;
-        while ((offset = nextData(fd, offset)) < size) {
-            offset = offset / BUFFER * BUFFER;
-            ByteBuffer block = block(fd, offset, size);
-            if (block.mismatch(ZEROS.duplicate().limit(block.limit())) >= 0) {
-                sha256.update(number.putLong(0, offset).rewind());
-                sha256.update(block);
-            }
-            offset += BUFFER;
-        }
-        sha256.update(number.putLong(0, size).rewind());
-    }
-
-    private static long nextData(NativeFd fd, long offset) {
-        try {
-            return Calls.lseek(fd.number(), offset, SEEK_DATA);
-        } catch (LastErrorException e) {
-            if (e.getErrorCode() == ENXIO) {
-                return Long.MAX_VALUE;
-            }
-            throw e;
-        }
-    }
-
-    /** The file's bytes from that offset to the end of the block or the file; what cannot be read counts as the tree having changed. */
-    private ByteBuffer block(NativeFd fd, long offset, long size) {
-        int wanted = (int) Math.min(BUFFER, size - offset);
-        int got = 0;
-        while (got < wanted) {
-            int length = (int) Calls.pread(fd.number(), buffer.share(got), wanted - got, offset + got);
-            if (length == 0) {
-                throw new LastErrorException(EIO);
-            }
-            got += length;
-        }
-        return view.duplicate().limit(wanted);
-    }
-
     private static NativeFd openDirectory(int at, byte[] cName, byte[] path) throws IOException {
         int flags = LibC.O_RDONLY | LibC.O_DIRECTORY | LibC.O_NOFOLLOW | LibC.O_CLOEXEC;
         try {
@@ -334,6 +265,33 @@ public final class FileTree {
 
     private static String printable(byte[] path) {
         return path.length == 0 ? "/" : new String(path, StandardCharsets.UTF_8);
+    }
+
+    /** An open file of a tree. Not thread-safe. */
+    public static final class Content implements AutoCloseable {
+        private final NativeFd fd;
+        private final byte[] path;
+        private final long size;
+
+        private Content(NativeFd fd, byte[] path, long size) {
+            this.fd = fd;
+            this.path = path;
+            this.size = size;
+        }
+
+        /** As {@link Entry#sha256}. */
+        public String sha256(FileDigest digest) throws IOException {
+            try {
+                return digest.of(fd, size);
+            } catch (LastErrorException e) {
+                throw IoErrors.asIoException(printable(path), e);
+            }
+        }
+
+        @Override
+        public void close() {
+            fd.close();
+        }
     }
 
     /** One entry of a tree as the kernel describes it. */
@@ -482,15 +440,28 @@ public final class FileTree {
          * the file's length (8 bytes, big-endian).
          */
         public String sha256() throws IOException {
+            try (Content content = content()) {
+                return content.sha256(atHand().digest);
+            }
+        }
+
+        /** A regular file's content, opened now; unlike {@link #sha256} it can be read after this call, and by another thread. */
+        public Content content() throws IOException {
+            atHand();
+            int flags = LibC.O_RDONLY | LibC.O_NOFOLLOW | LibC.O_CLOEXEC;
+            try {
+                return new Content(new NativeFd(Calls.openat(directory.number(), cName, flags, 0)), path, size);
+            } catch (LastErrorException e) {
+                throw IoErrors.asIoException(printable(path), e);
+            }
+        }
+
+        private FileTree atHand() {
             FileTree open = tree;
             if (open == null || type != Type.FILE) {
                 throw new IllegalStateException("no content at hand");
             }
-            try {
-                return open.digest(directory, cName, size);
-            } catch (LastErrorException e) {
-                throw IoErrors.asIoException(printable(path), e);
-            }
+            return open;
         }
     }
 }

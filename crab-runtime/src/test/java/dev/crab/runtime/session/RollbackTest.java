@@ -147,7 +147,9 @@ class RollbackTest {
             commit(
                     session,
                     "echo more >> /srv/one; rm /srv/two /etc/hostname /etc/debian_version -f; touch /srv/dir/new");
-            commit(session, "setsid sleep 1000 > /dev/null 2>&1 < /dev/null &");
+            commit(
+                    session,
+                    "setsid sleep 1000 > /dev/null 2>&1 < /dev/null & until grep -q sleep /proc/$!/comm; do sleep 0.01; done");
 
             TurnDiff files = session.diff(1, 2);
             assertThat(files.files())
