@@ -46,7 +46,7 @@ final class DigestsBeside implements AutoCloseable {
             this.size = size;
         }
 
-        @SuppressWarnings("PMD.AvoidCatchingThrowable") // whatever it is, the walking thread throws it
+        /** Whatever comes of it, the walking thread is told. */
         void run(FileDigest with) {
             try (FileTree.Content opened = content) {
                 digest.complete(opened == null ? "" : opened.sha256(with));
@@ -107,16 +107,25 @@ final class DigestsBeside implements AutoCloseable {
 
     private void add(Step step) throws IOException {
         steps.add(step);
-        while (!steps.isEmpty() && (steps.element().isReady() || steps.size() > MAX_STEPS)) {
+        if (steps.size() > MAX_STEPS) {
+            help();
             steps.remove().take();
+        }
+        while (!steps.isEmpty() && steps.element().isReady()) {
+            steps.remove().take();
+        }
+    }
+
+    /** Digests what waits. Afterwards there is no digest that nobody is taking, even if the second thread has failed. */
+    private void help() {
+        for (Job job = waiting.poll(); job != null; job = waiting.poll()) {
+            run(job, own);
         }
     }
 
     /** Returns once everything is done. */
     void finish() throws IOException {
-        for (Job job = waiting.poll(); job != null; job = waiting.poll()) {
-            run(job, own);
-        }
+        help();
         while (!steps.isEmpty()) {
             steps.remove().take();
         }
