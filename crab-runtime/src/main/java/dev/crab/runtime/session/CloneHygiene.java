@@ -25,7 +25,7 @@ final class CloneHygiene {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
     private static final String RUN_HOOKS = "for hook in " + HOOKS + "/*; do"
-            + " if [ -x \"$hook\" ]; then \"$hook\" || { echo \"$hook: exit code $?\" >&2; exit 1; }; fi; done";
+            + " if [ -f \"$hook\" ] && [ -x \"$hook\" ]; then \"$hook\" || { echo \"$hook: exit code $?\" >&2; exit 1; }; fi; done";
 
     private CloneHygiene() {}
 

@@ -7,6 +7,7 @@ import dev.crab.runtime.inspector.Effect;
 import dev.crab.runtime.sandbox.SandboxFactory.RunningSandbox;
 import dev.crab.runtime.store.CheckpointImage;
 import java.io.IOException;
+import java.util.List;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -99,8 +100,11 @@ class SocketPairTest {
         sandbox = fixture.restore(id, image).sandbox();
 
         run(sandbox, "touch /root/go; for i in $(seq 500); do [ -e /root/done ] && break; sleep 0.02; done");
-        for (char end : higher.toCharArray()) {
-            assertThat(run(sandbox, "cat /root/got-" + end + " /root/said")).isEqualTo(end == 'a' ? "to a" : "to b");
+        for (String end : List.of("a", "b")) {
+            if (!higher.contains(end)) {
+                continue;
+            }
+            assertThat(run(sandbox, "cat /root/got-" + end + " /root/said")).isEqualTo("to " + end);
         }
         if (flight.equals("flight")) {
             assertThat(run(sandbox, "cat /root/got-flight")).isEqualTo("x");

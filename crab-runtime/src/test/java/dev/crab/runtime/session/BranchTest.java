@@ -144,6 +144,8 @@ class BranchTest {
                     printf '#!/bin/sh\necho "$CRAB_BRANCH of $CRAB_BRANCH_OF" >> /srv/hooked\n' > /etc/crab/branch.d/10-tell
                     echo 'exit 1' > /etc/crab/branch.d/20-not-executable
                     chmod +x /etc/crab/branch.d/10-tell
+                    mkdir /etc/crab/branch.d/30-directory
+                    mkfifo -m 755 /etc/crab/branch.d/40-fifo
                     setsid sleep 1000 > /dev/null 2>&1 < /dev/null &""");
             parent.sandbox().shell("main").run("cd /srv; own=1");
             commit(parent, "true");
